@@ -116,7 +116,7 @@ for tool in cmake ninja; do
 done
 build=build/gpu/device
 step 120 cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTRIDED_CUDA=ON -DSTRIDED_CUDA_ARCHITECTURES="$architectures" \
-  -DSTRIDED_ISAS=$isas -DSTRIDED_BUILD_TESTS=ON -DSTRIDED_BUILD_PYTHON=OFF -DPython_EXECUTABLE="$("$python" -c 'import sys; print(sys.executable)')" || finish
+  -DSTRIDED_ISAS=$isas -DSTRIDED_BUILD_TESTS=ON -DSTRIDED_BUILD_PYTHON=OFF -DPython_EXECUTABLE="$("${given:-$python}" -c 'import sys; print(sys.executable)')" || finish
 step 1200 cmake --build $build --target strided_cuda || finish
 export STRIDED_CUDA_LIBRARY=$PWD/$build/cuda/libstrided_cuda.so
 step 120 "$python" tests/gpu/run.py first || finish  # where these few operations fail, nothing else has a meaning
