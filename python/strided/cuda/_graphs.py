@@ -145,14 +145,13 @@ class graph:  # noqa: N801  (PyTorch's name)
 
     pool: of another graph, or from graph_pool_handle().  stream: that captures; None: one that all captures share.
 
-    >>> x = torch.zeros(2, device="cuda")
-    >>> g = torch.cuda.CUDAGraph()
-    >>> with torch.cuda.graph(g):
-    ...     y = x + 1
-    >>> _ = x.fill_(4)
-    >>> g.replay()
-    >>> y
-    tensor([5., 5.], device='cuda:0')
+    ::
+
+        x, g = torch.zeros(2, device="cuda"), torch.cuda.CUDAGraph()
+        with torch.cuda.graph(g):
+            y = x + 1
+        x.fill_(4)
+        g.replay()  # y is [5, 5]
     """
 
     default_capture_stream: _streams.Stream | None = None
