@@ -2,6 +2,8 @@
 #include "base/parallel.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,22 +63,33 @@ TEST(Parallel, RangesAreNoShorterThanTheGrain) {
   EXPECT_LE(sizes.size(), 4u);
 }
 
+// Runs a job whose ranges wait for `microseconds` or until two threads have come. Returns the workers that came.
+std::set<pthread_t> threads_that_come(int microseconds) {
+  std::mutex mutex;
+  std::set<pthread_t> ids;
+  std::atomic<size_t> came{0};
+  parallel_for(0, 8, 1, [&](int64_t, int64_t) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      ids.insert(pthread_self());
+      came = ids.size();
+    }
+    for (int i = 0; i < microseconds / 100 && came < 2; ++i) usleep(100);
+  });
+  ids.erase(pthread_self());
+  return ids;
+}
+
+// The same until some come: a job that was short is not shared at once when it is long.
+std::set<pthread_t> workers_that_come() {
+  std::set<pthread_t> workers;
+  for (int round = 0; round < 100 && workers.empty(); ++round) workers = threads_that_come(10000);
+  return workers;
+}
+
 TEST(Parallel, SeveralThreadsWork) {
   Threads use(4);
-  std::mutex mutex;
-  std::set<std::thread::id> ids;
-  std::atomic<int> waiting{0};
-  // Each range waits until a second thread has come, so one thread alone cannot do them all (it gives up after a
-  // while).
-  parallel_for(0, 16, 1, [&](int64_t, int64_t) {
-    {
-      std::lock_guard<std::mutex> lock(mutex);
-      ids.insert(std::this_thread::get_id());
-    }
-    ++waiting;
-    for (int i = 0; i < 2000 && waiting < 2; ++i) usleep(1000);
-  });
-  EXPECT_GE(ids.size(), 2u);
+  EXPECT_FALSE(workers_that_come().empty());
 }
 
 TEST(Parallel, ExceptionsReachTheCallerAndThePoolGoesOn) {
@@ -137,6 +150,60 @@ TEST(Parallel, NestedRunsInline) {
   });
   for (auto& c : count) ASSERT_EQ(c, 1);
   EXPECT_FALSE(in_parallel_region());
+}
+
+// What a worker does that has lost its processor: it waits in a handler of a signal until it is let go.
+std::atomic<bool> in_handler{false}, let_go{false};
+void wait_in_handler(int) {
+  in_handler = true;
+  while (!let_go) usleep(100);
+}
+
+TEST(Parallel, NobodyWaitsForAWorkerThatHasNotBegun) {
+  Threads use(2);
+  const std::set<pthread_t> workers = workers_that_come();
+  ASSERT_EQ(workers.size(), 1u);
+  usleep(20000);  // it falls asleep
+  in_handler = let_go = false;
+  struct sigaction before, handler{};
+  handler.sa_handler = wait_in_handler;
+  ASSERT_EQ(sigaction(SIGUSR1, &handler, &before), 0);
+  ASSERT_EQ(pthread_kill(*workers.begin(), SIGUSR1), 0);
+  while (!in_handler) usleep(100);
+  std::atomic<bool> done{false}, late{false};
+  std::thread watch([&] {
+    for (int i = 0; i < 20000 && !done; ++i) usleep(1000);
+    late = !done;
+    let_go = true;
+  });
+  for (int round = 0; round < 20; ++round) EXPECT_EQ(visits(0, 1000, 1), std::vector<int>(1000, 1));
+  done = true;
+  watch.join();
+  EXPECT_FALSE(late);
+  EXPECT_EQ(sigaction(SIGUSR1, &before, nullptr), 0);
+  EXPECT_EQ(workers_that_come(), workers);  // it works again
+}
+
+// A worker begins a range and is kept from ending it: the job takes far longer than its caller alone would need.
+TEST(Parallel, ThePoolRestsWhenItLost) {
+  Threads use(2);
+  bool rested = false;
+  for (int round = 0; round < 50 && !rested; ++round) {
+    const auto caller = std::this_thread::get_id();
+    std::atomic<bool> came{false};
+    parallel_for(0, 8, 1, [&](int64_t, int64_t) {
+      if (std::this_thread::get_id() != caller) {
+        came = true;
+        usleep(20000);
+      } else {
+        for (int i = 0; i < 20 && !came; ++i) usleep(50);
+      }
+    });
+    rested = came && threads_that_come(1000).empty();
+    usleep(150000);  // longer than any rest
+  }
+  EXPECT_TRUE(rested);
+  EXPECT_EQ(workers_that_come().size(), 1u);
 }
 
 TEST(Parallel, ManyCallersAtOnce) {
