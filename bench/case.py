@@ -16,6 +16,7 @@ class Case:
     by default none.
     data: makes NumPy's arrays; called when the case runs. moved, flops: the least bytes read and written, and the
     floating-point operations, of one call; 0: the case is measured against no limit. size: the place on a curve.
+    rested: each call that is timed comes after a pause, in which threads fall asleep.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Case:
     setup: str = ""  # statements for strided and PyTorch alone, before the expression is timed
     size: int = 0
     double: bool = False  # flops are float64's
+    rested: bool = False
     compiled: bool = False  # strided's function goes through strided.compile
 
     def expression(self, library: str) -> str | None:

@@ -30,14 +30,18 @@ def sample(work: Callable[[], object], calls: int) -> float:
     return (clock() - start) / calls
 
 
-def compare(works: dict[str, Callable[[], object]], seconds: float, pause: float = 0.0) -> Timed:
+def compare(works: dict[str, Callable[[], object]], seconds: float, pause: float = 0.0, rested: bool = False) -> Timed:
     """Times each work for about `seconds`, in turns; the first is strided's.
 
     pause: seconds of sleep before each sample, in which the threads that a peer keeps spinning go to sleep.
+    rested: a sample is the first call after the pause.
     """
     calls = {}
     for name, work in works.items():
         work()  # what is made once
+        if rested:
+            calls[name] = 1
+            continue
         calls[name] = max(1, min(MOST_CALLS, int(SAMPLE / max(sample(work, 1), 1e-8))))
         if calls[name] > 100:
             calls[name] = max(1, min(MOST_CALLS, int(SAMPLE / max(sample(work, 20), 1e-8))))
@@ -47,9 +51,10 @@ def compare(works: dict[str, Callable[[], object]], seconds: float, pause: float
         for name, work in works.items():
             if pause:
                 time.sleep(pause)
-                work()  # wakes this library's own threads
+                if not rested:
+                    work()  # wakes this library's own threads
             taken[name].append(sample(work, calls[name]))
-            spent += taken[name][-1] * calls[name]
+            spent += taken[name][-1] * calls[name] + pause * rested
     ours = next(iter(works))
     ratio = {
         name: statistics.median(theirs / mine for theirs, mine in zip(times, taken[ours], strict=True))

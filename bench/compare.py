@@ -59,7 +59,8 @@ def measured(case, libraries, options):
             if library.name == "strided":
                 raise
             refused[library.name] = f"{type(error).__name__}: {error}".split("\n")[0][:200]
-    timed = clock.compare(works, options.seconds, 0.01 if options.threads > 1 else 0.0)
+    pause = 0.01 if options.threads > 1 or case.rested else 0.0
+    timed = clock.compare(works, options.seconds, pause, case.rested)
     return {"seconds": timed.best, "ratio": timed.ratio, "rounds": timed.rounds} | (
         {"refused": refused} if refused else {}
     )

@@ -44,6 +44,9 @@ def cases():
         ("a == b", ""),
     ]:
         yield Case(f"{text} i8", ints, text, numpy, moved=24 * N)
+    two = arrays(a=("f4", N), b=("f4", N))
+    yield Case("a + b f4 1e6 after a pause", two, "a + b", moved=12 * N, rested=True)
+    yield Case("exp(a) f4 1e6 after a pause", two, "xp.exp(a)", moved=8 * N, rested=True)
     yield Case("a + b u8", arrays(a=("u1", N), b=("u1", N)), "a + b", moved=3 * N)
     yield Case("a * b c8", arrays(a=("c8", N), b=("c8", N)), "a * b", moved=24 * N)
     yield Case("f4 to f8", arrays(a=("f4", N)), "a.to(xp.float64)", "a.astype('f8')", moved=12 * N)

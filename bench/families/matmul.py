@@ -19,6 +19,7 @@ def cases():
     pair = arrays(a=("f4", n, n), b=("f4", n, n), v=("f4", n))
     yield Case("a.T @ b f4 1000", pair, "a.T @ b", flops=2e9)
     yield Case("a @ b.T f4 1000", pair, "a @ b.T", flops=2e9)
+    yield Case("a @ b f4 1000 after a pause", pair, "a @ b", flops=2e9, rested=True)
     yield Case("a @ v f4 1000", pair, "a @ v", moved=4e6)
     yield Case("v @ a f4 1000", pair, "v @ a", moved=4e6)
     yield Case("outer f4 1000", pair, "xp.outer(v, v)", moved=4e6)
