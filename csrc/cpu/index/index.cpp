@@ -493,6 +493,9 @@ class SingleIndex {
   std::unique_ptr<Buffer> offsets_;
 };
 
+// Elements that are worth a thread. A write to a place takes ten times as long as an addition.
+constexpr int64_t kWritesGrain = kLoopGrain / 8;
+
 // Writes to the places of the indexed operand. All indices are checked before.
 void write(const IndexPlan& plan, Loop2d loop) {
   const int64_t n = numel(plan);
@@ -531,10 +534,10 @@ void write(const IndexPlan& plan, Loop2d loop) {
   int axis = -1;
   for (int i = 0; i < plan.ndim; ++i)
     if (plan.indexed_strides[i] != 0 && (axis < 0 || plan.shape[i] > plan.shape[axis])) axis = i;
-  if (axis < 0 || n < 2 * kLoopGrain)
+  if (axis < 0 || n < 2 * kWritesGrain)
     return run(plan, plan.ndim, plan.shape, {indexed, dense, index.operand()}, loop, &params, kSequential);
   const int64_t size = plan.shape[axis];
-  parallel_for(0, size, std::max<int64_t>(1, kLoopGrain * size / n), [&](int64_t begin, int64_t end) {
+  parallel_for(0, size, std::max<int64_t>(1, kWritesGrain * size / n), [&](int64_t begin, int64_t end) {
     Dims shape(plan.shape, static_cast<size_t>(plan.ndim));
     shape[axis] = end - begin;
     auto from_begin = [&](Strided x) {
