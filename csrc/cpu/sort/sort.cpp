@@ -304,11 +304,9 @@ int64_t restore_values(const SortPlan& plan, const SortCoding& coding, int64_t m
 
 template <class T>
 int64_t distinct_values(const SortPlan& plan) {
-  using K = key_t<T>;
   const int64_t n = plan.n;
   if (n == 0) return 0;
   const GilRelease unlocked(n > kLongWork);
-  K* const values = reinterpret_cast<K*>(plan.values);
   const int row = kernel_row(plan.dtype);
   const SortCoding coding = coding_of(plan.dtype, false);
   if constexpr (!is_float_v<T>) {
@@ -317,26 +315,18 @@ int64_t distinct_values(const SortPlan& plan) {
     if (high - low < static_cast<uint64_t>(std::min(4 * n, kMostFlags))) {
       std::vector<uint8_t> is(static_cast<size_t>(high - low) + 1);
       for (int64_t i = 0; i < n; ++i) is[static_cast<size_t>(Keys<T>::encode(plan.in, i) - low)] = 1;
+      auto* const values = reinterpret_cast<key_t<T>*>(plan.values);
       int64_t m = 0;
       for (size_t k = 0; k < is.size(); ++k)
-        if (is[k]) values[m++] = Keys<T>::code.decode(static_cast<K>(low + k));
+        if (is[k]) values[m++] = Keys<T>::code.decode(static_cast<key_t<T>>(low + k));
       return m;
     }
   }
-  if (!sorted_by_threads(n)) {
-    const Words<int64_t> scratch(select_words(n));
-    const int64_t m = kernel_table().sort.select.distinct_keys[row](plan.values, plan.in, n, coding, scratch.data);
-    if constexpr (is_float_v<T>) return restore_values<T>(plan, coding, m);
-    else return m;
-  }
-  const SortedRows sorted(plan.dtype, plan.in, n, 1, false);
-  sorted.write(plan.values, nullptr, n);
-  int64_t m = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const bool nan = is_float_v<T> && Keys<T>::encode(plan.values, i) == Keys<T>::nan;
-    if (i == 0 || nan || sorted.key(i - 1) != sorted.key(i)) values[m++] = values[i];
-  }
-  return m;
+  // Alone: on two threads a sort of halves and a merge of them took longer, at every length up to a million.
+  const Words<int64_t> scratch(select_words(n));
+  const int64_t m = kernel_table().sort.select.distinct_keys[row](plan.values, plan.in, n, coding, scratch.data);
+  if constexpr (is_float_v<T>) return restore_values<T>(plan, coding, m);
+  else return m;
 }
 
 // ---------------------------------------------------------------- searching

@@ -34,7 +34,6 @@ SortCoding coding_of(DType dtype, bool descending) {
   return c;
 }
 
-bool sorted_by_threads(int64_t n) { return !in_parallel_region() && num_threads() > 1 && n / 2 >= kThreadItems; }
 int kernel_row(DType dtype) { return bit_length(static_cast<uint64_t>(size_of(dtype))) - 1; }
 
 int64_t sort_short_rows(DType dtype, char* values, int64_t* index, const char* in, int64_t n, int64_t rows,

@@ -61,8 +61,7 @@ class SortedRows {
 };
 
 SortCoding coding_of(DType dtype, bool descending);
-bool sorted_by_threads(int64_t n);  // whether a row of n is worth several
-int kernel_row(DType dtype);        // of the tables for items of 1, 2, 4 and 8 bytes
+int kernel_row(DType dtype);  // of the tables for items of 1, 2, 4 and 8 bytes
 
 // Rows that the kernels of cpu/sort/short_rows.h take; what they give back.
 int64_t sort_short_rows(DType dtype, char* values, int64_t* index, const char* in, int64_t n, int64_t rows,

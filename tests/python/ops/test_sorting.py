@@ -252,7 +252,7 @@ def test_selection_from_long_rows(dtype, kind):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8"])
-@pytest.mark.parametrize("n", [1, 64, 65, 1000, 20_011])
+@pytest.mark.parametrize("n", [1, 64, 65, 1000, 20_011, 200_003])
 @pytest.mark.parametrize("kind", ["wide", "ties", "one value", "with NaN"])
 def test_unique_of_long_rows(dtype, n, kind):
     g = np.random.default_rng(9)
@@ -265,12 +265,18 @@ def test_unique_of_long_rows(dtype, n, kind):
         a[g.random(n) < 0.1] = NAN
         a[g.random(n) < 0.1] = -0.0
         a[g.random(n) < 0.1] = 0.0
-    got = torch.unique(torch.from_numpy(a)).numpy()
     wanted = np.unique(a, equal_nan=False)
-    assert np.array_equal(got, wanted, equal_nan=dtype.startswith("float"))
     zeros = a[a == 0]  # the first of several zeros stands for all
-    if zeros.size:
-        assert np.signbit(got[got == 0]).tolist() == [np.signbit(zeros[0])]
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2, 3, 5):  # a thread for each 32768 elements
+            torch.set_num_threads(threads)
+            got = torch.unique(torch.from_numpy(a)).numpy()
+            assert np.array_equal(got, wanted, equal_nan=dtype.startswith("float"))
+            if zeros.size:
+                assert np.signbit(got[got == 0]).tolist() == [np.signbit(zeros[0])]
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_topk_forms():
