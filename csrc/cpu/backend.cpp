@@ -8,6 +8,7 @@
 #include "cpu/random/samplers.h"
 #include "cpu/reduce/scan.h"
 #include "cpu/sort/bins.h"
+#include "cpu/streaming.h"
 
 namespace strided {
 
@@ -90,6 +91,7 @@ void register_cpu_backend() {
 #endif
     default: STRIDED_THROW(RuntimeError, "strided was built without these products");
   }
+  cpu::streamed_from();  // raises where the environment has no number for it
   // Families whose loops gain nothing from wider vectors have one build.
   fill_scan_kernels(table);
 

@@ -6,6 +6,7 @@
 #include "base/dims.h"
 #include "base/parallel.h"
 #include "cpu/kernels.h"
+#include "cpu/streaming.h"
 #include "cpu/transposed.h"
 
 namespace strided {
@@ -50,6 +51,7 @@ class LoopRun {
       loop_itemsize_[k] = size_of(loop_dtypes[k]);
       buffer_bytes_ += kBufferItems * loop_itemsize_[k];
     }
+    streamed_ = loop_dtypes && is_streamable(plan);
   }
 
   // Positions [begin, end) in the order of the plan.
@@ -65,6 +67,11 @@ class LoopRun {
 
  private:
   void run_tiles(int64_t begin, int64_t end, char* buffers) const {
+    if (!streamed_) return run_tiles(begin, end, buffers, nullptr);
+    Stream to(data_[0] + begin * itemsize_[0]);
+    run_tiles(begin, end, buffers, &to);
+  }
+  void run_tiles(int64_t begin, int64_t end, char* buffers, Stream* to) const {
     // The position of `begin` as counters, innermost first.
     int64_t index[kMaxDims + 2] = {};
     int64_t rest = begin;
@@ -81,6 +88,7 @@ class LoopRun {
       int64_t c0 = std::min(n0_ - index[0], end - begin), c1 = 1;
       if (index[0] == 0 && c0 == n0_) c1 = std::min(n1_ - index[1], (end - begin) / n0_);
       if (turned_bytes_ > 0 && c0 >= kLeastSide && c1 >= kLeastSide) run_pieces(data, c0, c1, buffers);
+      else if (to) stream_tile(*to, data, c0, c1, buffers);
       else run_tile(data, tile_strides_, c0, c1, buffers);
       begin += c0 * c1;
       index[0] += c0;
@@ -92,6 +100,44 @@ class LoopRun {
           ++index[i + 1];
         }
       }
+    }
+  }
+
+  // Note [Streamed results] in cpu/streaming.h. One output without gaps, in the order of the plan, apart from every
+  // operand: what is computed in place was read into the cache anyway.
+  bool is_streamable(const LoopPlan& plan) const {
+    if (n_outputs_ != 1 || turned_bytes_ > 0) return false;
+    int64_t bytes = itemsize_[0];
+    for (int i = 0; i < ndim_; ++i) {
+      if (strides_[0][i] != bytes) return false;
+      bytes *= shape_[i];
+    }
+    if (!is_streamed(bytes)) return false;
+    for (int k = 1; k < n_; ++k) {
+      if (plan.operand[k].immediate) continue;
+      const char *first = data_[k], *last = data_[k] + itemsize_[k];
+      for (int i = 0; i < ndim_; ++i) (strides_[k][i] < 0 ? first : last) += strides_[k][i] * (shape_[i] - 1);
+      if (first < data_[0] + bytes && data_[0] < last) return false;
+    }
+    return true;
+  }
+  // Whole rows, as many as fit, or parts of one.
+  void stream_tile(Stream& to, char** data, int64_t n0, int64_t n1, char* buffers) const {
+    const int64_t size = itemsize_[0], row = n0 * size;
+    int64_t strides[2 * kMaxOperands];
+    for (int k = 0; k < 2 * n_; ++k) strides[k] = tile_strides_[k];
+    char* here[kMaxOperands];
+    for (int64_t j = 0, i = 0; j < n1;) {
+      const bool whole = i == 0 && row <= Stream::kBytes / 2;
+      const int64_t c0 = whole ? n0 : std::min(n0 - i, to.room() / size);
+      const int64_t c1 = whole ? std::min(n1 - j, to.room() / row) : 1;
+      here[0] = to.next();
+      for (int k = 1; k < n_; ++k) here[k] = data[k] + i * tile_strides_[k] + j * tile_strides_[n_ + k];
+      strides[n_] = c0 * size;
+      run_tile(here, strides, c0, c1, buffers);
+      to.advance(c0 * c1 * size);
+      i += c0;
+      if (i == n0) i = 0, j += c1;
     }
   }
 
@@ -182,6 +228,7 @@ class LoopRun {
   Loop2d cast_[kMaxOperands] = {};
   int64_t loop_itemsize_[kMaxOperands];
   int64_t buffer_bytes_ = 0;
+  bool streamed_ = false;
 };
 
 }  // namespace

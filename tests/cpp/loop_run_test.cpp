@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/parallel.h"
+#include "cpu/streaming.h"
 #include "tensor/iter.h"
 
 namespace strided {
@@ -150,6 +151,86 @@ TEST(RunLoop, LongRowsAndThreads) {
     }
   }
   set_num_threads(before);
+}
+
+// out = a + 2 b.
+void sum_loop(char** data, const int64_t* strides, int64_t n0, int64_t n1, const void*) {
+  for (int64_t j = 0; j < n1; ++j)
+    for (int64_t i = 0; i < n0; ++i) {
+      auto at = [&](int k) { return reinterpret_cast<double*>(data[k] + i * strides[k] + j * strides[3 + k]); };
+      *at(0) = *at(1) + 2 * *at(2);
+    }
+}
+
+struct Streamed : testing::Test {
+  const int64_t before = streamed_from();
+  Streamed() { set_streamed_from(0); }
+  ~Streamed() override { set_streamed_from(before); }
+};
+
+// Results that begin anywhere in a cache line, of any length; rows that are shorter and longer than a block; ranges of
+// several threads; operands that are broadcast and cast. Nothing is written before and behind the result.
+template <class Out, class A>
+void check_streamed(int64_t rows, int64_t columns, int64_t offset, int64_t grain) {
+  constexpr DType dtypes[] = {DType::Float64, DType::Float64, DType::Float64};
+  const int64_t n = rows * columns;
+  std::vector<Out> out(n + offset + 64, Out(-1));
+  std::vector<A> a(n);
+  std::vector<double> b(columns);
+  for (int64_t i = 0; i < n; ++i) a[i] = static_cast<A>(i % 100);
+  for (int64_t i = 0; i < columns; ++i) b[i] = static_cast<double>(i % 13);
+  const Dims shape{rows, columns};
+  TensorIterator iter(shape);
+  iter.add(reinterpret_cast<char*>(out.data() + offset), Layout(shape), dtype_of<Out>);
+  iter.add(reinterpret_cast<char*>(a.data()), Layout(shape), dtype_of<A>);
+  iter.add(reinterpret_cast<char*>(b.data()), Layout(Dims{columns}), DType::Float64);
+  iter.plan();
+  run_loop(iter.loop_plan("test", Device{}), sum_loop, nullptr, 1, dtypes, grain);
+  for (int64_t i = 0; i < static_cast<int64_t>(out.size()); ++i) {
+    const int64_t at = i - offset;
+    const bool inside = at >= 0 && at < n;
+    ASSERT_EQ(out[i], inside ? static_cast<Out>(static_cast<double>(a[at]) + 2 * b[at % columns]) : Out(-1))
+        << rows << " x " << columns << " at " << i << ", offset " << offset;
+  }
+}
+
+TEST_F(Streamed, Results) {
+  const int before = num_threads();
+  set_num_threads(3);
+  for (int64_t rows : {1, 2, 7, 40})
+    for (int64_t columns : {1, 3, 8, 127, 128, 129, 255, 256, 257, 1000, 3000})
+      for (int64_t offset : {0, 1, 5, 8}) {
+        check_streamed<double, double>(rows, columns, offset, kSequential);
+        check_streamed<double, float>(rows, columns, offset, 1000);
+        check_streamed<int16_t, double>(rows, columns, offset, 1000);
+      }
+  set_num_threads(before);
+}
+
+// In place, and over memory that an operand shares with the result: as without streaming.
+TEST_F(Streamed, InPlace) {
+  constexpr DType dtypes[] = {DType::Float64, DType::Float64, DType::Float64};
+  const int64_t n = 5000;
+  std::vector<double> a(n, 1), b(n, 2);
+  TensorIterator iter(Dims{n});
+  for (auto* x : {&a, &a, &b}) iter.add(reinterpret_cast<char*>(x->data()), Layout(Dims{n}), DType::Float64);
+  iter.plan();
+  run_loop(iter.loop_plan("test", Device{}), sum_loop, nullptr, 1, dtypes);
+  for (double x : a) ASSERT_EQ(x, 5);
+}
+
+TEST_F(Streamed, Copies) {
+  std::vector<char> from(20000);
+  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<char>(i * 7 % 251);
+  for (int64_t bytes : {0, 1, 63, 64, 65, 1000, 4096, 15000})
+    for (int64_t first : {0, 1, 17, 63})
+      for (int64_t source : {0, 3, 64}) {
+        std::vector<char> to(16000, 'x'), want = to;
+        stream(to.data() + first, from.data() + source, bytes);
+        end_stream();
+        std::copy(from.begin() + source, from.begin() + source + bytes, want.begin() + first);
+        ASSERT_TRUE(to == want) << bytes << " bytes from " << source << " to " << first;
+      }
 }
 
 }  // namespace

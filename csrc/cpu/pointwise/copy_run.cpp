@@ -9,6 +9,7 @@
 #include "cpu/kernels.h"
 #include "cpu/loop_run.h"
 #include "cpu/operations.h"
+#include "cpu/streaming.h"
 #include "cpu/transposed.h"
 
 namespace strided {
@@ -23,8 +24,14 @@ void copy_bytes(char* to, const char* from, int64_t bytes) {
     std::memcpy(to, from, static_cast<size_t>(bytes));
     return;
   }
+  const bool streamed = is_streamed(bytes);
   parallel_for(0, bytes, kBytesGrain, [&](int64_t begin, int64_t end) {
-    std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
+    if (!streamed) {
+      std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
+      return;
+    }
+    stream(to + begin, from + begin, end - begin);
+    end_stream();
   });
 }
 

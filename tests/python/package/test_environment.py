@@ -102,5 +102,8 @@ def test_an_instruction_set_that_is_not_there_is_an_error():
     done = subprocess.run(import_it, env=os.environ | {"STRIDED_PRODUCTS": "fast"}, capture_output=True, text=True)
     assert done.returncode == 1
     assert "STRIDED_PRODUCTS=fast in the environment: expected plain, dots or tiles" in done.stderr
+    done = subprocess.run(import_it, env=os.environ | {"STRIDED_STREAM_BYTES": "1MB"}, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "STRIDED_STREAM_BYTES=1MB in the environment: expected a number of bytes" in done.stderr
     done = subprocess.run(import_it, env=os.environ | {"STRIDED_ISA": ""}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
