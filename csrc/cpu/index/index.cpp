@@ -12,6 +12,7 @@
 #include "cpu/kernels.h"
 #include "cpu/loop_run.h"
 #include "cpu/operations.h"
+#include "cpu/streaming.h"
 
 namespace strided {
 namespace cpu {
@@ -24,7 +25,8 @@ struct IndexParams {
   int64_t size = 0;
   int64_t stride = 1;
   Check check = Wrapping;
-  int* bad = nullptr;  // becomes 1 when an index is out of range; the loop stops there
+  int* bad = nullptr;     // becomes 1 when an index is out of range; the loop stops there
+  bool streamed = false;  // Note [Streamed results] in cpu/streaming.h: long rows are
 };
 
 template <class T>
@@ -198,6 +200,10 @@ void move_indexed(char** data, const int64_t* s, int64_t n0, int64_t n1, const v
       if (n0 == 1) {
         for (int64_t j = 0; j < m; ++j)
           Op::one(places_in_to ? to0 + at[j] : to0 + j * s[3], places_in_to ? from0 + j * s[4] : from0 + at[j]);
+      } else if (constexpr int64_t item = sizeof(typename Op::Item);
+                 !places_in_to && p.streamed && s[0] == item && s[1] == item && n0 * item >= kLeastStreamed) {
+        for (int64_t j = 0; j < m; ++j) stream(to0 + j * s[3], from0 + at[j], n0 * item);
+        end_stream();
       } else {
         for (int64_t j = 0; j < m; ++j)
           Op::row(places_in_to ? to0 + at[j] : to0 + j * s[3], s[0], places_in_to ? from0 + j * s[4] : from0 + at[j],
@@ -482,7 +488,7 @@ class SingleIndex {
     index = {reinterpret_cast<const int64_t*>(offsets_->data()), strides_.data(), 0, 1, 0};
     check = IndexParams::Trusted;
   }
-  IndexParams params(int* bad) const { return {index.size, index.stride, check, bad}; }
+  IndexParams params(int* bad) const { return {index.size, index.stride, check, bad, false}; }
   Strided operand() const { return {data_of(index), index.strides, DType::Int64}; }
 
   IndexPlan::Index index;
@@ -555,7 +561,8 @@ void gather(const IndexPlan& plan) {
   if (numel(plan) == 0) return check_indices(plan);  // no element is read, yet the indices must be good
   const SingleIndex index(plan);
   int bad = 0;
-  const IndexParams params = index.params(&bad);
+  IndexParams params = index.params(&bad);
+  params.streamed = is_streamed(numel(plan) * size_of(plan.dtype));
   const Strided indexed{plan.indexed, plan.indexed_strides, plan.dtype},
       dense{plan.dense, plan.dense_strides, plan.dtype};
   run(plan, plan.ndim, plan.shape, {dense, indexed, index.operand()}, loops().gather[item_row(size_of(plan.dtype))],

@@ -92,14 +92,20 @@ void stream_lines(char* to, const char* from, int64_t bytes) {
   const auto put = [](char* p, V v) { _mm_stream_si128(reinterpret_cast<V*>(p), v); };
 #endif
   constexpr int64_t kLine = 64, kAhead = 1024, kVector = sizeof(V);
-  for (int64_t i = 0; i < bytes; i += kLine) {
-    __builtin_prefetch(from + i + kAhead);
+  const auto line = [=](int64_t i) {
+#pragma GCC unroll 4
     for (int64_t k = 0; k < kLine; k += kVector) {
       V v;
       std::memcpy(&v, from + i + k, sizeof(V));
       put(to + i + k, v);
     }
+  };
+  int64_t i = 0;
+  for (; i < bytes - kAhead; i += kLine) {
+    __builtin_prefetch(from + i + kAhead);
+    line(i);
   }
+  for (; i < bytes; i += kLine) line(i);
 #else
   std::memcpy(to, from, static_cast<size_t>(bytes));
 #endif

@@ -182,6 +182,12 @@ bool copy_transposed(const LoopPlan& plan) {
   }
 }
 
+// Rows that are contiguous on both sides.
+void stream_rows(char** data, const int64_t* strides, int64_t n0, int64_t n1, const void*) {
+  for (int64_t j = 0; j < n1; ++j) stream(data[0] + j * strides[2], data[1] + j * strides[3], n0 * strides[0]);
+  end_stream();
+}
+
 }  // namespace
 
 void copy_turned(int64_t size, char* to, int64_t to_column, const char* from, int64_t from_row, int64_t rows,
@@ -200,6 +206,9 @@ void copy(const LoopPlan& plan) {
     const int64_t size = size_of(to.dtype);
     if (plan.ndim <= 1 && (plan.ndim == 0 || (to.strides[0] == size && from.strides[0] == size)))
       return copy_bytes(to.data, from.data, plan.numel() * size);
+    if (plan.ndim > 1 && to.strides[0] == size && from.strides[0] == size && plan.shape[0] * size >= kLeastStreamed &&
+        is_streamed(plan.numel() * size))
+      return run_loop(plan, stream_rows, nullptr, 1);
     if (copy_transposed(plan)) return;
   }
   const DType dtypes[] = {to.dtype, from.dtype};
@@ -212,14 +221,18 @@ void join(const JoinPlan& plan) {
   int64_t row_bytes = 0;
   for (int64_t k = 0; k < plan.n_parts; ++k) row_bytes += plan.parts[k].length * size;
   if (row_bytes == 0) return;
+  const bool streamed = is_streamed(plan.rows * row_bytes);
   const auto rows_of_parts = [&](int64_t begin, int64_t end) {
     char* to = plan.out + begin * row_bytes;
     for (int64_t row = begin; row < end; ++row)
       for (int64_t k = 0; k < plan.n_parts; ++k) {
         const int64_t bytes = plan.parts[k].length * size;
-        if (bytes) std::memcpy(to, plan.parts[k].data + row * bytes, static_cast<size_t>(bytes));
+        const char* const from = plan.parts[k].data + row * bytes;
+        if (streamed && bytes >= kLeastStreamed) stream(to, from, bytes);
+        else if (bytes) std::memcpy(to, from, static_cast<size_t>(bytes));
         to += bytes;
       }
+    if (streamed) end_stream();
   };
   // Rows of a few elements: as many as stay in the cache until the last part is written, one part after the other.
   const int d = index_of(plan.dtype == DType::Bool ? DType::UInt8 : plan.dtype);  // bytes move, whatever they are

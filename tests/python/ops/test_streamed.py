@@ -22,6 +22,12 @@ CALLS = """
             cast=mask.to(a.dtype), mixed=a + torch.ones(301, 199, dtype=torch.int16), flip=torch.flip(a, (0, 1)),
             short=torch.cat([a, b]).reshape(-1, 2) + b[0, :2], all=torch.full((70001,), 3).to(a.dtype) + a[0, 0],
         )
+        order = torch.tensor(rng.permutation(301))
+        results |= dict(
+            cat=torch.cat([a, b]), side=torch.cat([a, column, b], 1), roll=torch.roll(a, (5, 7), (0, 1)),
+            part=a[:, 3:180].clone(), rows=a[order], select=a[:, 1:].index_select(0, order), tile=a.repeat(2, 2),
+            block=a.reshape(7, 43, 199)[:, 1:].contiguous(), stack=torch.stack([a, b], 1), tril=torch.tril(a),
+        )
         into = torch.empty(70001, dtype=a.dtype)[1:59900]
         results["out"] = torch.add(a.flatten()[:59899], b.flatten()[:59899], out=into)
         c = a.clone()
