@@ -1,6 +1,7 @@
 """LSTM layers, which are one operation, against cells in a loop: values, gradients of both orders, and where the loop
 still serves."""
 
+import copy
 import itertools
 
 import pytest
@@ -129,3 +130,22 @@ def test_where_the_operation_serves():
         pass
 
     assert not _lstm.serves([x, x.as_subclass(Mine)])
+
+
+@pytest.mark.parametrize("kind", [torch.nn.RNN, torch.nn.LSTM, torch.nn.GRU])
+def test_weights_that_are_given_in_place_of_the_parameters(kind):
+    # How programs run a layer with weights of their own, such as those after a step of an inner loop.
+    torch.manual_seed(0)
+    net, other, x = kind(3, 4), kind(3, 4), torch.randn(2, 1, 3)
+    own, weights = net(x)[0], list(other.parameters())
+    net._flat_weights = weights
+    assert net._flat_weights is weights and torch.equal(net(x)[0], other(x)[0])
+    net(x)[0].sum().backward()
+    assert net.weight_ih_l0.grad is None and other.weight_ih_l0.grad is not None
+    new = torch.nn.Parameter(torch.zeros_like(net.weight_ih_l0))
+    old, net.weight_ih_l0 = net.weight_ih_l0, new  # a new parameter goes before the one given
+    assert weights[0] is new and weights[1] is other.weight_hh_l0
+    net.weight_ih_l0 = old
+    for moved in (copy.deepcopy(net), net.double()):
+        assert all(a is b for a, b in zip(moved._flat_weights, moved.parameters()))
+        torch.testing.assert_close(moved(x.to(moved.weight_ih_l0.dtype))[0].float(), own)

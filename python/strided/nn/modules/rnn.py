@@ -115,7 +115,26 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self):
-        return [getattr(self, name) for name in self._flat_weights_names]
+        given = self.__dict__.get("_given_weights")
+        return [getattr(self, name) for name in self._flat_weights_names] if given is None else given
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights):  # forward takes these in place of the parameters
+        self.__dict__["_given_weights"] = weights
+
+    def __setattr__(self, name, value):
+        given = self.__dict__.get("_given_weights")
+        if given is not None and name in (names := self._flat_weights_names):
+            given[names.index(name)] = value
+        super().__setattr__(name, value)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self.__dict__.pop("_given_weights", None)
+
+    def _apply(self, fn, recurse=True):
+        self.__dict__.pop("_given_weights", None)
+        return super()._apply(fn, recurse)
 
     @property
     def all_weights(self) -> list[list[Parameter]]:
