@@ -195,7 +195,8 @@ def restore_state(obj: Any, state: Any) -> None:
     slots = None
     if isinstance(state, tuple) and len(state) == 2:
         state, slots = state
-    obj.__dict__.update(state or {})
+    if state:  # else there may be slots alone
+        obj.__dict__.update(state)
     for name, value in (slots or {}).items():
         if isinstance(obj, _C.Tensor) and name not in slot_names(type(obj)):
             raise TypeError(f"{type(obj).__name__} has no slot {name!r}")

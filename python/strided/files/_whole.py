@@ -7,7 +7,10 @@ A file still chooses from a list that it cannot extend, and nothing is imported 
 
 from __future__ import annotations
 
+import operator
 import sys
+import types
+import typing
 from collections.abc import Iterator
 from types import FunctionType, MethodType
 from typing import Any
@@ -40,11 +43,24 @@ def _method(obj: Any, name: str) -> Any:
     return found
 
 
+def _type_form(form: Any, parameters: Any) -> Any:
+    """``form[parameters]`` in files: types such as ``Optional[Tensor]``, and nothing else."""
+    is_generic = isinstance(form, type) and issubclass(form, typing.Generic)  # type: ignore[arg-type]
+    if getattr(form, "__module__", None) != "typing" and not is_generic:
+        raise TypeError("no type is asked for")
+    return form[parameters]
+
+
+# What files may call although it is no Python code, with what is called instead.
+_LIMITED = {getattr: ("builtins.getattr", _method), operator.getitem: ("_operator.getitem", _type_form)}
+
+
 def _note_called(function: Any) -> str | None:
     """The name of what makes an object; None for what no file may call: functions that are no Python code."""
-    if function is getattr:
-        _written["builtins.getattr"] = _method
-        return "builtins.getattr"
+    if type(function) is type(getattr) and function in _LIMITED:
+        name, limited = _LIMITED[function]
+        _written[name] = limited
+        return name
     if not isinstance(function, (type, FunctionType)) or not _is_found(function):
         return None
     name = file_name_of(function)
@@ -52,12 +68,30 @@ def _note_called(function: Any) -> str | None:
     return name
 
 
+_OF_CONSTANTS = (type(None), type(...), type(NotImplemented))  # their names in `builtins` do not find them
+
+
+def _describe_global(obj: Any, name: str) -> Any:
+    module = getattr(obj, "__module__", "builtins")  # there for Ellipsis and NotImplemented
+    if not isinstance(module, str) or getattr(sys.modules.get(module), name, None) is not obj:
+        return None
+    _written.setdefault(f"{module}.{name}", Referred((obj,)))
+    return f"{module}.{name}", None, None
+
+
 def describe(obj: Any) -> Any:
     """What ``_constructors.describe`` gives, for an object that has to be of no listed class; notes its classes.
 
     (name, arguments, state, items, pairs), or None where Python's pickle would fail as well.
     """
-    if hasattr(obj, "__qualname__") and not isinstance(obj, MethodType):  # a class or a function
+    if isinstance(obj, types.UnionType):  # int | None
+        return _note_called(operator.getitem), (typing.Union, obj.__args__), None, None, None
+    # list[int] and Optional[int] have a name, which is that of the type without its parameters.
+    is_form = isinstance(obj, types.GenericAlias) or (type(obj).__module__ == "typing" and not isinstance(obj, type))
+    if hasattr(obj, "__qualname__") and not isinstance(obj, MethodType) and not is_form:  # a class or a function
+        if obj in _OF_CONSTANTS:
+            _written.setdefault(f"types.{obj.__name__}", Referred((obj,)))
+            return f"types.{obj.__name__}", None, None
         if getattr(obj, "__module__", None) is None or not _is_found(obj):
             return None
         _written.setdefault(file_name_of(obj), Referred((obj,)))
@@ -68,6 +102,8 @@ def describe(obj: Any) -> Any:
         parts = reduced(obj)
     except TypeError:  # a lock, a generator, a file
         return None
+    if isinstance(parts, str):  # the name of what is one in its module, such as typing.Any
+        return _describe_global(obj, parts)
     if not isinstance(parts, tuple) or len(parts) > 5:
         return None
     function, args, state, items, pairs = (*parts, None, None, None)[:5]

@@ -1,5 +1,6 @@
 """`torch.save(model)` in PyTorch's place: a process reads whole objects back, and a file cannot make it do more."""
 
+import operator
 import pickle
 import subprocess
 import sys
@@ -127,6 +128,46 @@ def test_modules_of_imported_classes_are_read_by_other_processes(tmp_path):
     assert "Unsupported global: network.Net" in run(refused + "assert 'network' not in sys.modules\n", tmp_path)
 
 
+def test_types_and_slots(tmp_path):
+    # Layers that inspect their methods hold annotations.
+    run(
+        CLASSES
+        + """
+import dataclasses, operator, typing
+from typing import Any, Callable, Dict, Generic, List, Literal, Optional, Tuple, TypeVar, Union
+
+T = TypeVar("T")
+
+class Pair(Generic[T]):
+    pass
+
+@dataclasses.dataclass
+class Slotted:
+    __slots__ = ("a",)
+    a: int
+
+@functools.lru_cache
+def remembered(x):
+    return x
+
+forms = [Optional[torch.Tensor], Union[int, str, None], Tuple[int, ...], Callable[[int], str], List[int], Any, Dict,
+         Literal["a"], T, Pair[int], Pair, list[int], dict[str, list[int]], int | None, type(None), type(...)]
+held = [..., NotImplemented, Slotted(3), remembered, len]
+for one in forms + held + [forms]:
+    same = trip(one, weights_only=False)
+    assert same == one, one
+    assert type(one) in (list, Slotted) or type(same) is type(one) or one == int | None, one
+    try:
+        trip([one])
+    except pickle.UnpicklingError:
+        pass
+    else:
+        raise AssertionError(one)
+""",
+        tmp_path,
+    )
+
+
 class Call:
     def __init__(self, function, *args):
         self.parts = function, args
@@ -143,8 +184,13 @@ def archive(path, obj):
 
 @pytest.mark.parametrize(
     "call",
-    [Call(eval, "print('ran')"), Call(getattr, "text", "format"), Call(exec, "print('ran')")],
-    ids=["eval", "getattr", "exec"],
+    [
+        Call(eval, "print('ran')"),
+        Call(getattr, "text", "format"),
+        Call(exec, "print('ran')"),
+        Call(operator.getitem, {"a": 1}, "a"),
+    ],
+    ids=["eval", "getattr", "exec", "getitem"],
 )
 def test_files_call_nothing_else(tmp_path, call):
     archive(tmp_path / "hostile.pt", [call])
@@ -152,6 +198,7 @@ def test_files_call_nothing_else(tmp_path, call):
         CLASSES
         + """
 trip(Net(), weights_only=False)  # now getattr is a name that files may have: of methods
+trip(list[int] | None, weights_only=False)  # ... and operator.getitem: of types
 trip([print], weights_only=False)
 try:
     torch.load("hostile.pt", weights_only=False)
