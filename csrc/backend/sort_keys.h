@@ -53,18 +53,20 @@ constexpr KeyCode<K> key_code(DType dtype) {
 }
 
 // First place of a sorted row at(0), ..., at(n - 1) where x could be inserted, before (left) or after (right) its
-// equals. Comparisons are PyTorch's, so that a NaN to be inserted goes to the end.
+// equals. Comparisons are PyTorch's, so that a NaN to be inserted goes to the end, and so are the elements that are
+// compared, the middle ones of what is left: a row that is not sorted has the same place as there.
 template <class At, class C>
 STRIDED_HD int64_t insertion_place(const At& at, int64_t n, C x, bool right) {
-  if (n == 0) return 0;
-  auto stands_after = [&](int64_t i) {
-    const C y = at(i);
-    return right ? !(y > x) : !(y >= x);
-  };
-  // Halving without a branch on the comparison, which could not be predicted.
   int64_t low = 0;
-  for (; n > 1; n -= n / 2) low += stands_after(low + n / 2 - 1) ? n / 2 : 0;
-  return low + stands_after(low);
+  for (int64_t left = n; left > 0;) {
+    // Halving without a branch on the comparison, which could not be predicted.
+    const int64_t half = left / 2;
+    const C y = at(low + half);
+    const bool after = right ? !(y > x) : !(y >= x);
+    low += after ? half + 1 : 0;
+    left = after ? left - half - 1 : half;
+  }
+  return low;
 }
 
 }  // namespace STRIDED_ISA

@@ -347,18 +347,37 @@ void for_values(const SearchPlan& plan, F&& f) {
 
 constexpr int kSearches = 8;  // at once: a step of one waits for memory, steps of several wait together
 
-// place[k] of value[k], as insertion_place has it. All halve the same n in the same steps.
+// place[k] of value[k], as insertion_place has it. What is left of the searches is `most` elements, or one less where
+// short_by[k] is -1 and not 0.
 template <class At, class C>
 void insertion_places_of(const At& at, int64_t n, const C* value, bool right, int64_t* place) {
-  int64_t low[kSearches] = {};
+  int64_t low[kSearches] = {}, short_by[kSearches] = {};
   const auto search = [&](auto stands_after) {
-    for (int64_t m = n; m > 1; m -= m / 2)
+    int64_t most = n;
+    for (; most > 1; most >>= 1) {
+      const int64_t half = most >> 1;
+      if (most & 1) {
+        for (int k = 0; k < kSearches; ++k) {
+          const int64_t after = -static_cast<int64_t>(stands_after(at(low[k] + half), value[k]));
+          low[k] += (half + 1) & after;
+          short_by[k] &= after;
+        }
+      } else {
+        for (int k = 0; k < kSearches; ++k) {
+          const int64_t middle = half + short_by[k];
+          const int64_t after = -static_cast<int64_t>(stands_after(at(low[k] + middle), value[k]));
+          low[k] += (middle + 1) & after;
+          short_by[k] |= after;
+        }
+      }
+    }
+    if (most > 0) {
       for (int k = 0; k < kSearches; ++k)
-        low[k] += m / 2 & -static_cast<int64_t>(stands_after(at(low[k] + m / 2 - 1), value[k]));
-    for (int k = 0; k < kSearches; ++k) low[k] += stands_after(at(low[k]), value[k]);
+        low[k] += (1 + short_by[k]) & -static_cast<int64_t>(stands_after(at(low[k] + short_by[k]), value[k]));
+    }
   };
-  if (n > 0 && right) search([](C y, C x) { return !(y > x); });
-  else if (n > 0) search([](C y, C x) { return !(y >= x); });
+  if (right) search([](C y, C x) { return !(y > x); });
+  else search([](C y, C x) { return !(y >= x); });
   std::copy(low, low + kSearches, place);
 }
 

@@ -448,6 +448,32 @@ def test_searchsorted(dtype):
         assert same(torch.searchsorted(shuffled, v, right=right, sorter=shuffled.argsort()), one)
 
 
+def middle_search(row, x, right):
+    """Halving what is left at its middle element, whatever the order of the row is."""
+    low, high = 0, len(row)
+    while low < high:
+        middle = (low + high) // 2
+        if row[middle] <= x if right else row[middle] < x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_search_in_rows_without_order(right):
+    # Their places are PyTorch's, whose tests compare them.
+    generator = torch.Generator().manual_seed(3)
+    for n in range(40):
+        row = torch.randint(0, 9, (n,), generator=generator)
+        x = torch.arange(-1, 10)
+        want = [middle_search(row.tolist(), v, right) for v in x.tolist()]
+        assert torch.searchsorted(row, x, right=right).tolist() == want
+        order = torch.randperm(n, generator=generator)
+        want = [middle_search(row[order].tolist(), v, right) for v in x.tolist()]
+        assert torch.searchsorted(row, x, right=right, sorter=order).tolist() == want
+
+
 def test_search_forms():
     s = torch.tensor([1, 3, 5])
     assert (
