@@ -267,14 +267,12 @@ PYBIND11_MODULE(checked, m) {
              // Negative seeds count from 2^64, as in PyTorch.
              const py::int_ number(py::reinterpret_steal<py::object>(checked(PyNumber_Index(seed.ptr()))));
              uint64_t value = 0;
-             if (number < py::int_(0)) {
-               value = static_cast<uint64_t>(to_int(number.ptr()));
-             } else {
-               value = PyLong_AsUnsignedLongLong(number.ptr());
-               const bool fits = PyErr_Occurred() == nullptr;
-               PyErr_Clear();
-               STRIDED_CHECK(fits, RuntimeError, "Overflow when unpacking unsigned long long");
-             }
+             const bool negative = number < py::int_(0);
+             if (negative) value = static_cast<uint64_t>(PyLong_AsLongLong(number.ptr()));
+             else value = PyLong_AsUnsignedLongLong(number.ptr());
+             const bool fits = PyErr_Occurred() == nullptr;
+             PyErr_Clear();
+             STRIDED_CHECK(fits, ValueError, "Overflow when unpacking long long");
              self.cast<Generator&>().manual_seed(value);
              return self;
            })
@@ -376,7 +374,7 @@ PYBIND11_MODULE(checked, m) {
   m.def("set_num_threads", [](py::handle number) {
     STRIDED_CHECK(is_integer_like(number.ptr()), RuntimeError, "set_num_threads expects an int, but got ",
                   Py_TYPE(number.ptr())->tp_name);
-    const int64_t n = to_scalar(number.ptr()).to_int();
+    const int64_t n = to_int(number.ptr());
     STRIDED_CHECK(n > 0, RuntimeError, "set_num_threads expects a positive integer");
     set_num_threads(static_cast<int>(std::min<int64_t>(n, 1024)));
   });

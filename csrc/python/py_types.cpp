@@ -379,14 +379,14 @@ int64_t to_int(PyObject* o) {
   if (PyLong_CheckExact(o)) {
     int overflow = 0;
     const long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
-    STRIDED_CHECK(!overflow, RuntimeError, "Overflow when unpacking long long");
+    STRIDED_CHECK(!overflow, ValueError, "Overflow when unpacking long long");
     return v;
   }
   PyObject* index = checked(PyNumber_Index(o));
   int overflow = 0;
   const long long v = PyLong_AsLongLongAndOverflow(index, &overflow);
   Py_DECREF(index);
-  STRIDED_CHECK(!overflow, RuntimeError, "Overflow when unpacking long long");
+  STRIDED_CHECK(!overflow, ValueError, "Overflow when unpacking long long");
   return v;
 }
 

@@ -99,6 +99,7 @@ PyObject* as_size(PyObject* tuple) {
 PyObject* size_add(PyObject* a, PyObject* b) {
   if (!PyTuple_Check(a)) Py_RETURN_NOTIMPLEMENTED;
   if (!PyTuple_Check(b)) {
+    if (PyObject_HasAttrString(b, "__radd__")) Py_RETURN_NOTIMPLEMENTED;  // another type's, which Python asks next
     PyErr_Format(PyExc_TypeError, "can only concatenate tuple (not %s) to torch.Size", short_type_name(b));
     return nullptr;
   }

@@ -127,3 +127,15 @@ def test_subclasses():
 def test_pickles_of_every_protocol(protocol):
     found = pickle.loads(pickle.dumps(torch.zeros(2, 3).shape, protocol))
     assert type(found) is Size and found == (2, 3)
+
+
+def test_sum_with_another_type():
+    class Any:
+        def __add__(self, other):
+            return "sum", other
+
+        __radd__ = __add__
+
+    assert Size([1, 2]) + Any() == Any() + Size([1, 2]) == ("sum", (1, 2))
+    with pytest.raises(TypeError, match="can only concatenate tuple .not list. to torch.Size"):
+        Size([1]) + [2]

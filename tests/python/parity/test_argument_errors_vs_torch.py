@@ -17,6 +17,13 @@ CALLS = {
     "repeat": lambda T: T.ones(2).repeat("a"),
     "expand": lambda T: T.ones(2).expand(1.5),
     "roll": lambda T: T.roll(T.ones(2), 1.5),
+    "dim of 65 bits": lambda T: T.ones(2).sum(2**64),
+    "index of 65 bits": lambda T: T.ones(2)[2**64],
+    "length of 65 bits": lambda T: T.ones(2).narrow(0, 0, 2**64),
+    "count of 65 bits": lambda T: T.eye(-(2**64)),
+    "seed of 65 bits": lambda T: T.Generator().manual_seed(2**64),
+    "negative seed of 65 bits": lambda T: T.manual_seed(-(2**63) - 1),
+    "threads of 65 bits": lambda T: T.set_num_threads(2**65),
     "no shape": lambda T: T.tensor(5.0).reshape(),
     "no dims": lambda T: T.ones(2, 2).permute(),
     "no repeats": lambda T: T.ones(2).repeat(),
@@ -84,7 +91,7 @@ CALLS = {
 
 
 def words(call, T):
-    with pytest.raises((TypeError, RuntimeError, IndexError)) as caught:
+    with pytest.raises((TypeError, RuntimeError, IndexError, ValueError)) as caught:
         call(T)
     return type(caught.value).__name__, str(caught.value).split("\n")[0].strip()
 
