@@ -41,14 +41,15 @@ def set_(self, source: Any = None, storage_offset: int = 0, size: Any = None, st
     elif isinstance(source, _C.Tensor):
         made = source.detach()
         if size is not None:
-            made = made.as_strided(size, _strides(size) if stride is None else stride, storage_offset)
+            whole = _C.storage_as_tensor(_C.untyped_storage(made), made.dtype)
+            made = _view_of(self, whole, size, stride, storage_offset)
     else:
         source = _storage.memory_for(source, self.dtype)
         if not isinstance(source, _C.UntypedStorage):
             raise TypeError(f"set_(): argument 'source' must be a Tensor or a storage, not {type(source).__name__}")
         made = _C.storage_as_tensor(source, self.dtype)
         size = (made.numel() - storage_offset,) if size is None else size
-        made = _grown(made, size, _strides(size) if stride is None else stride, storage_offset)
+        made = _view_of(self, made, size, stride, storage_offset)
     if made.dtype != self.dtype:
         raise RuntimeError(f"Could not set tensor of type {made.dtype} to a tensor of type {self.dtype}")
     if made.device != self.device:
@@ -65,14 +66,22 @@ def _strides(size):
     return tuple(reversed(strides))
 
 
-def _grown(whole, size, stride, offset):
-    """A view of a storage, which grows where it does not reach."""
-    size, stride = tuple(size), tuple(stride)
+def _view_of(self, whole, size, stride, offset):
+    """A view of a storage, which grows where it does not reach, unless self had this size and these strides before."""
+    size = tuple(size)
+    grows = size != tuple(self.shape) or stride is not None and tuple(stride) != self.stride()
+    given, stride = stride, tuple(_strides(size) if stride is None else stride)
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape: {stride} and {size}")
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     reach = 0 if 0 in size else offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
+    if reach > whole.numel() and not grows:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(given or ())}, storage offset {offset}, and itemsize "
+            f"{whole.itemsize} requiring a storage size of {reach * whole.itemsize} are out of bounds for storage of "
+            f"size {whole.numel() * whole.itemsize}"
+        )
     if reach > whole.numel():
         storage = _C.untyped_storage(whole)
         storage.resize_(reach * whole.itemsize)

@@ -283,3 +283,15 @@ def test_storages_of_bytes():
         torch.UntypedStorage([256])
     with pytest.raises(TypeError):
         torch.UntypedStorage(["a"])
+
+
+def test_a_view_of_the_same_size_does_not_grow_the_storage():
+    x = torch.arange(3.0)
+    for offset, size, stride in ((1, (3,), None), (2**60, (3,), (1,))):
+        with pytest.raises(RuntimeError, match="out of bounds for storage of size 12"):
+            x.set_(x.untyped_storage(), offset, size, stride)
+    assert x.tolist() == [0, 1, 2] and x.untyped_storage().nbytes() == 12
+    assert x.set_(x.untyped_storage(), 1, (2,)).tolist() == [1, 2]
+    assert x.set_(x.untyped_storage(), 0, (2,), (3,)).shape == (2,) and x.untyped_storage().nbytes() == 16
+    y = torch.ones(2)
+    assert x.set_(y, 0, (3, 1), (1, 1))[:2].tolist() == [[1], [1]] and x.data_ptr() == y.data_ptr()
