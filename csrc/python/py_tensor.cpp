@@ -234,9 +234,17 @@ namespace {
 PyObject* to_python_float(PyObject* o) {
   if (taken(o)) return handed_over("__float__", o);
   return guarded<PyObject*>(nullptr, [&] {
-    const Scalar s = only_element(self_of(o));
+    const Tensor& self = self_of(o);
+    const Scalar s = only_element(self);
     STRIDED_CHECK(!s.is_complex() || s.imag() == 0, RuntimeError,
                   "value cannot be converted to type double without overflow");
+    if (self.requires_grad()) {
+      const Owned told(
+          PyObject_CallFunction(hook("warn_once_of"), "ssi", "requires_grad to float",
+                                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
+                                "behavior.\nConsider using tensor.detach() first.",
+                                0));
+    }
     return PyFloat_FromDouble(s.real());
   });
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+from .. import _C
+
 _told: set[str] = set()
 _always = False
 
@@ -33,3 +35,6 @@ def _tell(name, text, stacklevel=1):
     if _always or name not in _told:
         _told.add(name)
         warnings.warn(text, stacklevel=stacklevel + 3)
+
+
+_C.set_hook("warn_once_of", warn_once_of)

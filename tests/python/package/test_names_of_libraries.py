@@ -4,6 +4,7 @@ import collections.abc
 import functools
 import importlib
 import typing
+import warnings
 from collections import namedtuple
 
 import pytest
@@ -810,3 +811,18 @@ def test_numbers_of_reductions():
     with pytest.warns(UserWarning, match="please use reduction='sum' instead"):
         assert _reduction.legacy_get_enum(False, None) == 2
     assert _reduction.legacy_get_enum(None, False, emit_warning=False) == 0
+
+
+def test_a_recorded_tensor_as_a_float_warns():
+    x = strided.tensor(1.5, requires_grad=True)
+    strided.set_warn_always(True)
+    try:
+        for made in (x, x * 2):
+            with pytest.warns(UserWarning, match="Converting a tensor with requires_grad=True to a scalar") as found:
+                assert float(made) == made.item()
+            assert [w.filename for w in found] == [__file__]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert (int(x), bool(x), x.item(), x.tolist(), float(x.detach())) == (1, True, 1.5, 1.5, 1.5)
+    finally:
+        strided.set_warn_always(False)
