@@ -103,15 +103,20 @@ def _unsafe_masked_index_put_accumulate(
 
 
 def _upsample_bilinear2d_aa(
-    input: Tensor, output_size: Any, align_corners: bool, *scales: Any, scale_factors: Any = None
+    input: Tensor,
+    output_size: Any,
+    align_corners: bool,
+    scales_h: Any = None,
+    scales_w: float | None = None,
+    *,
+    scale_factors: Any = None,
 ) -> Tensor:
-    """``nn.functional.interpolate(mode='bilinear', antialias=True)``; scales: of both axes."""
-    if output_size is None:
-        scale_factors = scales[0] if scale_factors is None else scale_factors
-        output_size = [int(n * s) for n, s in zip(input.shape[-2:], scale_factors)]
-    return strided.nn.functional.interpolate(
-        input, list(output_size), mode="bilinear", align_corners=align_corners, antialias=True
-    )
+    """``nn.functional.interpolate(mode='bilinear', antialias=True)``; scale_factors: of both axes, and also the fourth
+    argument by its place."""
+    from .functional._interpolate import UPSAMPLERS
+
+    scales = (scales_h, scales_w) if scale_factors is None else (scale_factors,)
+    return UPSAMPLERS["_upsample_bilinear2d_aa"](input, output_size, align_corners, *scales)
 
 
 def _native_batch_norm_legit(

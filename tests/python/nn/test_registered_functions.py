@@ -91,3 +91,18 @@ def test_embedding_renorm_():
     for shape in ((), (3,), (2, 3, 4)):
         with pytest.raises(RuntimeError, match="embedding_renorm_: a matrix is required"):
             strided.embedding_renorm_(strided.ones(shape), strided.tensor([0]), 1.0, 2.0)
+
+
+def test_bilinear_with_antialias_takes_scales():
+    x = strided.arange(200.0).view(1, 1, 10, 20).sin()
+    f = strided.ops.aten._upsample_bilinear2d_aa
+    want = strided.nn.functional.interpolate(x, scale_factor=(1.7, 0.9), mode="bilinear", antialias=True)
+    for made in (
+        f(x, None, False, (1.7, 0.9)),
+        f(x, None, False, scale_factors=(1.7, 0.9)),
+        f(x, (17, 18), False, 1.7, 0.9),
+        f(x, (17, 18), False, scales_h=1.7, scales_w=0.9),
+    ):
+        assert strided.equal(made, want)
+    want = strided.nn.functional.interpolate(x, (3, 3), mode="bilinear", antialias=True)
+    assert strided.equal(f(x, (3, 3), False, scales_h=None, scales_w=None), want)
