@@ -90,6 +90,9 @@ struct SmallDecompositionKernels {
               int32_t* info) = nullptr;
 };
 
+// Copies whole cache lines by streaming stores, to an address that is aligned to 64 bytes (cpu/streaming.h).
+using StreamKernel = void (*)(char* to, const char* from, int64_t bytes);
+
 // Tables of five have a row for items of 1, 2, 4, 8 and 16 bytes.
 struct IndexKernels {
   Loop2d where[5] = {};  // operands to, condition (bool), a, b: to = condition ? a : b
@@ -255,6 +258,7 @@ struct KernelTable {
   Loop2d elementwise[kMaxElementwise][kNumDTypes] = {};
   DType elementwise_result[kMaxElementwise][kNumDTypes] = {};  // the dtype that the loop writes
   Loop2d copy[kNumDTypes][kNumDTypes] = {};                    // [to][from]; data: to, from
+  StreamKernel stream = nullptr;
   ReduceKernel reduce[kMaxReductions][kNumDTypes] = {};
   GemmKernel gemm[kNumDTypes] = {};
   BatchedGemmKernel batched_gemm[kNumDTypes] = {};

@@ -15,15 +15,9 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "cpu/pointwise/stream.h"
+#include "cpu/kernels.h"
 
 namespace strided {
-
-StreamKernel& stream_kernel() {
-  static StreamKernel kernel = nullptr;
-  return kernel;
-}
-
 namespace cpu {
 namespace {
 
@@ -74,7 +68,7 @@ void stream(char* to, const char* from, int64_t bytes) {
   const int64_t head = std::min(bytes, static_cast<int64_t>(-reinterpret_cast<uintptr_t>(to) % kLine));
   if (head > 0) std::memcpy(to, from, static_cast<size_t>(head));
   const int64_t lines = (bytes - head) / kLine * kLine, tail = bytes - head - lines;
-  stream_kernel()(to + head, from + head, lines);
+  kernel_table().stream(to + head, from + head, lines);
   if (tail > 0) std::memcpy(to + head + lines, from + head + lines, static_cast<size_t>(tail));
 }
 
@@ -93,7 +87,7 @@ void Stream::flush() {
   if (lines == 0) return;
   const int64_t begin = head_ > 0 ? kLine : 0;
   if (head_ > 0) std::memcpy(to_ + head_, block_ + head_, static_cast<size_t>(kLine - head_));
-  stream_kernel()(to_ + begin, block_ + begin, lines - begin);
+  kernel_table().stream(to_ + begin, block_ + begin, lines - begin);
   std::memcpy(block_, block_ + lines, static_cast<size_t>(filled_ - lines));
   head_ = 0;
   to_ += lines;

@@ -1,5 +1,4 @@
 #include "cpu/pointwise/loops.inc"
-#include "cpu/pointwise/stream.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -155,7 +154,7 @@ constexpr Loop2d copy_loop_of() {
 }  // namespace
 
 void fill_copy(KernelTable& table) {
-  stream_kernel() = stream_lines;
+  table.stream = stream_lines;
   for_each(DTypes{}, [&](auto to, int row) {
     for_each(DTypes{}, [&](auto from, int column) {
       table.copy[row][column] = copy_loop_of<typename decltype(to)::type, typename decltype(from)::type>();
