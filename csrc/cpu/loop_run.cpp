@@ -31,7 +31,7 @@ static_assert(kTurnedBytes >= kPieceColumns * kMaxOperands * 16, "elements of 16
 
 class LoopRun {
  public:
-  LoopRun(const LoopPlan& plan, Loop2d loop, const void* params, int n_outputs, const DType* loop_dtypes)
+  LoopRun(const LoopPlan& plan, Loop2d loop, const void* params, int n_outputs, const DType* loop_dtypes, bool streams)
       : loop_(loop), params_(params), n_(plan.n_operands), n_outputs_(n_outputs), ndim_(plan.ndim), shape_(plan.shape) {
     n0_ = ndim_ > 0 ? shape_[0] : 1;
     n1_ = ndim_ > 1 ? shape_[1] : 1;
@@ -51,7 +51,7 @@ class LoopRun {
       loop_itemsize_[k] = size_of(loop_dtypes[k]);
       buffer_bytes_ += kBufferItems * loop_itemsize_[k];
     }
-    streamed_ = loop_dtypes && is_streamable(plan);
+    streamed_ = streams && loop_dtypes && is_streamable(plan);
   }
 
   // Positions [begin, end) in the order of the plan.
@@ -234,10 +234,10 @@ class LoopRun {
 }  // namespace
 
 void run_loop(const LoopPlan& plan, Loop2d loop, const void* params, int n_outputs, const DType* loop_dtypes,
-              int64_t grain) {
+              int64_t grain, bool streams) {
   const int64_t n = plan.numel();
   if (n == 0) return;
-  const LoopRun run(plan, loop, params, n_outputs, loop_dtypes);
+  const LoopRun run(plan, loop, params, n_outputs, loop_dtypes, streams);
   if (n <= grain) {
     const GilRelease unlocked(n > 65536);  // many elements in one thread
     return run.run_range(0, n);

@@ -34,7 +34,7 @@ bool is_third_level_far() {
 int64_t default_bytes() {
   __builtin_cpu_init();
   const int64_t second = sysconf(_SC_LEVEL2_CACHE_SIZE), third = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  if (second > 0 && is_third_level_far()) return second + second / 2;
+  if (second > 0 && is_third_level_far()) return 7 * second / 2;
   return third > 0 ? third / 2 : kNever;  // the result and one operand fill it
 }
 #else

@@ -10,8 +10,8 @@ namespace cpu {
 // An ordinary store reads its cache line first, from memory where the result is longer than the caches: a sum of two
 // arrays moves four arrays instead of three. A streaming store does not, and leaves nothing in the caches. It pays
 // where what is written will have left them before somebody reads it. Measured on Emerald Rapids, one thread, on a busy
-// machine: a + b of 8 MB in 0.63 of the time, a copy of 16 MB in 0.56; a chain of a + b, a product and a sum in 0.82 at
-// 8 MB, 1.02 at 3 MB, and 1.2 at 1.6 MB.
+// machine: a + b of 8 MB in 0.82 of the time, a + column of 16 MB in 0.54, a copy of 16 MB in 0.56. A chain of four
+// operations, or of two and a sum, takes 1.4 to 1.6 times as long at 4 MB, 0.9 and 1.15 at 8 MB, 0.9 from 20 MB on.
 // Loops stay as they are: they write into a block in the first-level cache, which is streamed from there (a + b of
 // 8 MB: 1.15 of the time of a loop that has streaming stores itself).
 
@@ -33,7 +33,7 @@ void end_stream();
 // block leaves it with flush(), finish() or the destructor.
 class Stream {
  public:
-  static constexpr int64_t kBytes = 2048;  // with 8 KiB memory is idle while a block is streamed: 1.1 of the time
+  static constexpr int64_t kBytes = 8192;
   explicit Stream(char* to);
   ~Stream() { finish(); }
   Stream(const Stream&) = delete;

@@ -185,7 +185,7 @@ void check_streamed(int64_t rows, int64_t columns, int64_t offset, int64_t grain
   iter.add(reinterpret_cast<char*>(a.data()), Layout(shape), dtype_of<A>);
   iter.add(reinterpret_cast<char*>(b.data()), Layout(Dims{columns}), DType::Float64);
   iter.plan();
-  run_loop(iter.loop_plan("test", Device{}), sum_loop, nullptr, 1, dtypes, grain);
+  run_loop(iter.loop_plan("test", Device{}), sum_loop, nullptr, 1, dtypes, grain, true);
   for (int64_t i = 0; i < static_cast<int64_t>(out.size()); ++i) {
     const int64_t at = i - offset;
     const bool inside = at >= 0 && at < n;
@@ -215,7 +215,7 @@ TEST_F(Streamed, InPlace) {
   TensorIterator iter(Dims{n});
   for (auto* x : {&a, &a, &b}) iter.add(reinterpret_cast<char*>(x->data()), Layout(Dims{n}), DType::Float64);
   iter.plan();
-  run_loop(iter.loop_plan("test", Device{}), sum_loop, nullptr, 1, dtypes);
+  run_loop(iter.loop_plan("test", Device{}), sum_loop, nullptr, 1, dtypes, kSequential, true);
   for (double x : a) ASSERT_EQ(x, 5);
 }
 

@@ -212,7 +212,7 @@ void copy(const LoopPlan& plan) {
     if (copy_transposed(plan)) return;
   }
   const DType dtypes[] = {to.dtype, from.dtype};
-  run_loop(plan, kernel_table().copy[index_of(to.dtype)][index_of(from.dtype)], nullptr, 1, dtypes);
+  run_loop(plan, kernel_table().copy[index_of(to.dtype)][index_of(from.dtype)], nullptr, 1, dtypes, kLoopGrain, true);
 }
 
 // Each row of the result is written once, from front to back, which memory likes better than one pass for each part.
