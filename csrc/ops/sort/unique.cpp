@@ -221,11 +221,12 @@ std::tuple<Tensor, Tensor> count_between(const Tensor& x, const Tensor& edges, c
                   x.shape());
   const Tensor flat = flatten(x, 0, -1);
   const int64_t n = edges.size(0) - 1;
-  // Bins are open on the right, but for the last one.
-  const Tensor found = searchsorted(edges, flat, false, true) - 1;
-  const Tensor last = elementwise<Eq>(flat, select(edges, 0, n));
-  const Tensor nan = elementwise<Isnan>(flat);
-  const Tensor bin = masked_fill(masked_fill(found, last, Scalar(n - 1)), nan, Scalar(-1));
+  // Bins are open on the right, but for the last one. Nothing outside of the first and the last edge counts (nor NaN),
+  // whatever order the edges have.
+  const Tensor found = elementwise<ClampMax>(searchsorted(edges, flat, false, true) - 1, Scalar(n - 1));
+  const Tensor inside =
+      elementwise<LogicalAnd>(elementwise<Ge>(flat, select(edges, 0, 0)), elementwise<Le>(flat, select(edges, 0, n)));
+  const Tensor bin = masked_fill(found, elementwise<LogicalNot>(inside), Scalar(-1));
   Tensor hist = count_bins(bin, n, weight ? flatten(*weight, 0, -1) : Tensor(), DType::Float64);
   if (density) hist = hist / sum(hist) / to_dtype(narrow(edges, 0, 1, n) - narrow(edges, 0, 0, n), DType::Float64);
   return {to_dtype(hist, x.dtype()), edges};

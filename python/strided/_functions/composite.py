@@ -463,9 +463,10 @@ def histogramdd(
             if isinstance(count, _C.Tensor)
             else _f["histogram"](column, count, range=limits).bin_edges
         )
-        place = _f["bucketize"](column, edge, right=True) - 1
-        place = place - (column == edge[-1]).to(_C.int64)  # the last bin holds its upper edge
-        within = (place >= 0) & (place < edge.shape[0] - 1)
+        # The last bin holds its upper edge.  Edges may have any order: what is outside of the first and the last one is
+        # in no bin.
+        place = (_f["bucketize"](column, edge, right=True) - 1).clamp(max=edge.shape[0] - 2)
+        within = (place >= 0) & (column >= edge[0]) & (column <= edge[-1])
         cell, inside = cell * (edge.shape[0] - 1) + place, within & inside
         edges.append(edge)
     shape = [edge.shape[0] - 1 for edge in edges]

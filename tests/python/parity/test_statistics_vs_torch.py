@@ -162,3 +162,21 @@ def test_same_result(code):
 @pytest.mark.parametrize("code", ERRORS)
 def test_same_error(code):
     check_same_error(lambda: run(strided, code), lambda: run(torch, code), code not in OTHER_WORDS)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bins_without_order(seed):
+    generator = np.random.default_rng(seed)
+    x = generator.normal(size=(40, 2)).astype("float32")
+    edges = [generator.normal(size=n).astype("float32") for n in (5, 4)]
+    for e in edges:
+        if seed % 2:  # the least one first and the greatest one last: points inside are counted
+            e[0], e[-1] = -2, 2
+    for density in (False, True):
+        made = []
+        for lib in (torch, strided):
+            points, bins = lib.from_numpy(x.copy()), [lib.from_numpy(e.copy()) for e in edges]
+            made.append(lib.histogram(points[:, 0].contiguous(), bins[0], density=density).hist.numpy())
+            made.append(lib.histogramdd(points, bins, density=density).hist.numpy())
+        np.testing.assert_allclose(made[2], made[0], rtol=1e-5)
+        np.testing.assert_allclose(made[3], made[1], rtol=1e-5)
