@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -53,11 +54,24 @@ size_t size_of_class(int c) {
 std::atomic<int64_t> allocated{0}, peak{0}, cached{0}, allocations{0}, hits{0};
 std::atomic<int64_t> limit{-1};
 
+// What a container may use, if it has a limit (cgroup, version 2 or 1).
+int64_t container_memory() {
+  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::FILE* file = std::fopen(path, "re");
+    if (file == nullptr) continue;
+    long long bytes = 0;
+    const int read = std::fscanf(file, "%lld", &bytes);  // "max" is no number
+    std::fclose(file);
+    if (read == 1 && bytes > 0) return bytes;
+  }
+  return std::numeric_limits<int64_t>::max();
+}
+
 int64_t cache_limit() {
   int64_t n = limit.load(std::memory_order_relaxed);
   if (n < 0) {
     const int64_t memory = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-    n = std::min<int64_t>(memory / 4, int64_t(8) << 30);
+    n = std::min<int64_t>(std::min(memory, container_memory()) / 4, int64_t(8) << 30);
     limit.store(n);
   }
   return n;
@@ -206,6 +220,24 @@ void* fresh_block(size_t bytes) {
   return data;
 }
 
+// Before a large block is taken from the system: what is kept and what is in use together stay within the most that was
+// in use at a time and this. Otherwise a program whose tensors grow would keep every size that it once had.
+constexpr int64_t kKeptBeyondPeak = int64_t(256) << 20;
+void give_back(int64_t wanted) {
+  const int64_t used = allocated.load(std::memory_order_relaxed) + wanted;
+  int64_t excess = used + cached.load(std::memory_order_relaxed) -
+                   std::max(used, peak.load(std::memory_order_relaxed)) - kKeptBeyondPeak;
+  if (excess <= 0) return;
+  Shared& s = shared();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  for (int c = kClasses - 1; c >= 0 && size_of_class(c) >= kHuge; --c)
+    for (const auto bytes = static_cast<int64_t>(size_of_class(c)); excess > 0 && !s.bins[c].empty(); excess -= bytes) {
+      std::free(s.bins[c].back());
+      s.bins[c].pop_back();
+      cached.fetch_sub(bytes, std::memory_order_relaxed);
+    }
+}
+
 }  // namespace
 
 void* cpu_allocate(size_t nbytes) {
@@ -236,6 +268,7 @@ void* cpu_allocate(size_t nbytes) {
       return data;
     }
   }
+  if (kCaching && bytes >= kHuge) give_back(static_cast<int64_t>(bytes));
   void* data = fresh_block(kCaching ? bytes : nbytes);
   if (data == nullptr && kCaching) {
     cpu_empty_cache();

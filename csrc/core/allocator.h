@@ -26,7 +26,8 @@ bool cpu_clear(void* data, size_t nbytes);
 MemoryStats cpu_memory_stats();
 void cpu_reset_peak();
 void cpu_empty_cache();
-// Most bytes that may stay cached (default: a quarter of the machine's memory, at most 8 GiB).
+// Most bytes that may stay cached (default: a quarter of the machine's memory, or of the container's limit, at most
+// 8 GiB). Large blocks are given back before, where they and what is in use would be more than the peak and 256 MiB.
 void cpu_set_cache_limit(int64_t nbytes);
 
 }  // namespace strided

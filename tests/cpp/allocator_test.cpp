@@ -121,6 +121,23 @@ TEST(Allocator, CacheHasALimitAndCanBeEmptied) {
   EXPECT_EQ(cpu_memory_stats().cached, kept);
 }
 
+TEST(Allocator, OldSizesMakeRoomForLargerOnes) {
+  SKIP_UNDER_ADDRESS_SANITIZER("nothing is kept");
+  constexpr size_t kMiB = size_t(1) << 20;
+  cpu_empty_cache();
+  cpu_reset_peak();
+  for (size_t size = 300; size <= 700; size += 100) {
+    cpu_free(cpu_allocate(size * kMiB), size * kMiB);  // their pages are not touched
+    EXPECT_GE(cpu_memory_stats().cached, static_cast<int64_t>(size * kMiB));
+  }
+  // All five were 2500 MiB; of smaller ones so many are kept.
+  EXPECT_LE(cpu_memory_stats().cached, static_cast<int64_t>((896 + 256) * kMiB));
+  const int64_t hits = cpu_memory_stats().cache_hits;
+  cpu_free(cpu_allocate(700 * kMiB), 700 * kMiB);
+  EXPECT_EQ(cpu_memory_stats().cache_hits, hits + 1);
+  cpu_empty_cache();
+}
+
 TEST(Allocator, ImpossibleRequestsRaiseAndCountNothing) {
   const MemoryStats before = cpu_memory_stats();
   for (size_t n : {size_t(1) << 46, size_t(1) << 47, size_t(1) << 62, ~size_t(0)})
