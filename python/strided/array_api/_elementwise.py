@@ -110,7 +110,7 @@ def _tanh(x):
     made = _f["tanh"](x)
     if not x.dtype.is_complex:
         return made
-    # Beside an infinite real part, the zero has the sign of the imaginary part. Elsewhere it has sin(2 imag)'s.
+    # Beside an infinite real part, the zero has the sign of the imaginary part (PyTorch, NumPy and C: of sin(2 imag)).
     at_infinity = _f["isinf"](x.real) & _f["isfinite"](x.imag)
     return _f["complex"](made.real, _f["where"](at_infinity, _f["copysign"](made.imag, x.imag), made.imag))
 
