@@ -200,12 +200,18 @@ void see_unused(const void* data, size_t usable, size_t whole) {
       std::abort();
     }
 }
+// The default stream is that of the memory's device, whichever device is the current one.
+cudaStream_t of_its_device(const void* data, cudaStream_t stream) {
+  if (stream) return stream;
+  const std::lock_guard<std::mutex> lock(memory().mutex);
+  return default_stream(memory().find(data)->second.device);
+}
 }  // namespace
 void set_usable(void* data, size_t usable, size_t whole, cudaStream_t stream) {
-  queue(stream, {[=] { make_usable(data, usable, whole); }, nullptr, nullptr});
+  queue(of_its_device(data, stream), {[=] { make_usable(data, usable, whole); }, nullptr, nullptr});
 }
 void check_unused(const void* data, size_t usable, size_t whole, cudaStream_t stream) {
-  queue(stream, {[=] { see_unused(data, usable, whole); }, nullptr, nullptr});
+  queue(of_its_device(data, stream), {[=] { see_unused(data, usable, whole); }, nullptr, nullptr});
 }
 void hold_events(bool held) { events_held = held; }
 

@@ -65,6 +65,7 @@ cudaError_t queue(cudaStream_t stream, Work work);
 // Until a stream has done all its work, or some of it; or all streams of a device, or of all.
 void finish(cudaStream_t stream);
 void finish(const Mark& mark);
+cudaStream_t default_stream(int device);
 void finish_device(int device);
 void finish_all();
 // One piece of a stream's work, if it has some: who asks again and again sees it end.

@@ -462,7 +462,7 @@ ERRORS = [
         IndexError,
         "The shape of the mask [2] at index 0 does not match the shape of the indexed tensor [2, 3] at index 1",
     ),
-    (lambda x: x[2**64], RuntimeError, "Overflow"),
+    (lambda x: x[2**64], ValueError, "Overflow"),
     (lambda x: x.__delitem__(0), TypeError, "Tensor does not support deleting items"),
     (lambda x: x.__setitem__(0, "a"), TypeError, "can't assign a str to a torch.FloatTensor"),
     (lambda x: x.__setitem__(0, None), TypeError, "can't assign a NoneType to a torch.FloatTensor"),
