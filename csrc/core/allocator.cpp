@@ -189,23 +189,24 @@ void count_allocation(int64_t bytes) {
   note_peak(allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes + mine);
 }
 
-// Where free memory is fragmented, Linux makes a huge page by moving other pages first: 5 ms instead of 0.1, seconds
-// for a GiB, which takes half a second with small pages. So the first write to four of the pages is timed: the time of
-// the processor, in which the kernel moves pages, because another program that has the processor meanwhile says
-// nothing about memory. (With small pages a maximum of 40 MB takes 1.4 times as long, for as long as the block lives.)
-double seconds_of_thread() {
+double processor_seconds() {  // of this thread
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
+
+// Where free memory is fragmented, Linux makes a huge page by moving other pages first: 5 ms instead of 0.1, seconds
+// for a GiB, which takes half a second with small pages. So the first write to four of the pages is timed. The time of
+// the processor counts, in which the kernel moves pages; the clock would count other programs too. (With small pages a
+// maximum of 40 MB takes 1.4 times as long, for as long as the block lives.)
 bool are_huge_pages_at_hand(char* data, size_t bytes) {
   constexpr size_t kProbes = 4;
   constexpr double kPatience = 1.5e-3;
   const size_t step = bytes / kProbes / kHuge * kHuge;
   for (size_t i = 0; i < kProbes; ++i) {
-    const double start = seconds_of_thread();
+    const double start = processor_seconds();
     *static_cast<volatile char*>(data + i * step) = 0;
-    if (seconds_of_thread() - start > kPatience) return false;
+    if (processor_seconds() - start > kPatience) return false;
   }
   return true;
 }
@@ -220,8 +221,9 @@ void* fresh_block(size_t bytes) {
   return data;
 }
 
-// Before a large block is taken from the system: what is kept and what is in use together stay within the most that was
-// in use at a time and this. Otherwise a program whose tensors grow would keep every size that it once had.
+// Called before a large block is taken from the system. Gives large blocks back, the largest first, until what is kept
+// and what is in use are together no more than the peak of what was in use, and this much. A program whose tensors grow
+// would otherwise keep every size that it once had.
 constexpr int64_t kKeptBeyondPeak = int64_t(256) << 20;
 void give_back(int64_t wanted) {
   const int64_t used = allocated.load(std::memory_order_relaxed) + wanted;

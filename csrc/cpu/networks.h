@@ -4,7 +4,6 @@
 #include "backend/network_plans.h"
 
 namespace strided {
-
 namespace cpu {
 
 #define X(name, Plan) void name(const Plan& plan);

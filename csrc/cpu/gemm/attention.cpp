@@ -11,7 +11,6 @@
 #include "cpu/workspace.h"
 
 namespace strided {
-
 namespace cpu {
 namespace {
 

@@ -9,7 +9,6 @@
 #include "cpu/operations.h"
 
 namespace strided {
-
 namespace cpu {
 namespace {
 

@@ -9,7 +9,6 @@
 #include "cpu/networks.h"
 
 namespace strided {
-
 namespace cpu {
 namespace {
 

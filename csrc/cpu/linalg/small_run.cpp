@@ -6,7 +6,6 @@
 #include "cpu/kernels.h"
 
 namespace strided {
-
 namespace cpu {
 namespace {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace strided {
-
 namespace cpu {
 namespace {
 

@@ -10,7 +10,6 @@
 #include "cpu/operations.h"
 
 namespace strided {
-
 namespace cpu {
 namespace {
 

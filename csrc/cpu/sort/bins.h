@@ -4,7 +4,6 @@
 #include "backend/bins.h"
 
 namespace strided {
-
 namespace cpu {
 
 void count_in_bins(const BinsPlan& plan);

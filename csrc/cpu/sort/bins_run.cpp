@@ -8,7 +8,6 @@
 #include "cpu/sort/bins.h"
 
 namespace strided {
-
 namespace cpu {
 namespace {
 

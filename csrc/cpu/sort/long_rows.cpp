@@ -8,7 +8,6 @@
 #include "cpu/sort/sorted_rows.h"
 
 namespace strided {
-
 namespace cpu {
 namespace {
 

@@ -9,7 +9,6 @@
 #include "cpu/sort/short_rows.h"
 
 namespace strided {
-
 namespace cpu {
 namespace {
 

@@ -1,7 +1,7 @@
 // Gradients and streams.
-// A backward pass runs in the stream that is current then, while what it reads was made in the streams of the forward
-// pass, whose memory goes back to those. So the pass begins behind them, and they go on behind it: those
-// in which work was recorded, and the default one.
+// A backward pass runs in the stream that is current then. What it reads was made in the streams of the forward pass,
+// and its memory goes back to them. So the pass waits for them before it begins: the streams in which work was
+// recorded, and the default one. They wait for the pass before they go on.
 #pragma once
 
 #include "cuda/runtime/runtime.h"

@@ -60,12 +60,12 @@ bool refused_by_captures();
 // Whether the stream is captured, which makes the capture invalid: the call waits for the stream.
 bool disturbs_capture(cudaStream_t stream);
 
+cudaStream_t default_stream(int device);
 // Puts work into a stream (null: the default one of the current device).
 cudaError_t queue(cudaStream_t stream, Work work);
 // Until a stream has done all its work, or some of it; or all streams of a device, or of all.
 void finish(cudaStream_t stream);
 void finish(const Mark& mark);
-cudaStream_t default_stream(int device);
 void finish_device(int device);
 void finish_all();
 // One piece of a stream's work, if it has some: who asks again and again sees it end.

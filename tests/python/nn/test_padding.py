@@ -122,5 +122,5 @@ def test_sizes_that_no_memory_holds_are_refused_at_once():
         lambda n: f.fold(strided.rand(1, 25, 4), (6, 6), 5, dilation=n),
     ):
         for n in (2**40, 2**62):
-            with pytest.raises((RuntimeError, ValueError)):
+            with pytest.raises(RuntimeError):
                 call(n)

@@ -269,7 +269,7 @@ def test_unique_of_long_rows(dtype, n, kind):
     zeros = a[a == 0]  # the first of several zeros stands for all
     before = torch.get_num_threads()
     try:
-        for threads in (1, 2, 3, 5):  # a thread for each 32768 elements
+        for threads in (1, 2, 3, 5):
             torch.set_num_threads(threads)
             got = torch.unique(torch.from_numpy(a)).numpy()
             assert np.array_equal(got, wanted, equal_nan=dtype.startswith("float"))

@@ -39,15 +39,23 @@ def _cropped(input, sides):
     return input, left
 
 
+def _padded_shape(input, sides):
+    shape = list(input.shape)
+    for axis, before, after in sides:
+        shape[axis] += before + after
+    if max(shape) >= 2**63:
+        raise RuntimeError(f"pad: the result would have the shape {shape}, whose sizes do not fit 64 bits")
+    return shape
+
+
 def _constant(input, sides, value):
     input, sides = _cropped(input, sides)
     if not any(a or b for _, a, b in sides):
         return input.clone()
-    shape, inner = list(input.shape), [slice(None)] * input.ndim
-    for axis, before, after in sides:
+    inner = [slice(None)] * input.ndim
+    for axis, before, _ in sides:
         inner[axis] = slice(before, before + input.size(axis))
-        shape[axis] += before + after
-    made = strided.full(shape, value, dtype=input.dtype, device=input.device)
+    made = strided.full(_padded_shape(input, sides), value, dtype=input.dtype, device=input.device)
     made[tuple(inner)] = input
     return made
 
@@ -80,10 +88,7 @@ def _repeated(mode, made, axis, before, after):
 
 def _written(mode, input, sides):
     """The padded tensor, written once: the input, then what is repeated along one axis after the other."""
-    shape = list(input.shape)
-    for axis, before, after in sides:
-        shape[axis] += before + after
-    made = strided.empty(shape, dtype=input.dtype, device=input.device)
+    made = strided.empty(_padded_shape(input, sides), dtype=input.dtype, device=input.device)
     region = made  # without the borders of the axes to come
     for axis, before, _ in sides:
         region = region.narrow(axis, before, input.size(axis))
