@@ -124,6 +124,18 @@ Isa chosen_isa() {
   return isa;
 }
 
+bool moves_halves() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  // Family 19h is Zen 3, which lacks AVX-512, and Zen 4.
+  return __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f") && __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 &&
+         ((eax >> 8) & 0xf) + ((eax >> 20) & 0xff) == 0x19;
+#else
+  return false;
+#endif
+}
+
 bool has_products(Products products) {
   if (products == Products::Plain) return true;
   if (chosen_isa() != Isa::V4) return false;

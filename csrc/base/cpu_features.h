@@ -9,6 +9,8 @@ enum class Isa { V2, V3, V4 };  // x86-64-v2, -v3 (AVX2), -v4 (AVX-512); other a
 // Raises where it names none that is here.
 Isa chosen_isa();
 const char* isa_name(Isa isa);
+// Whether the processor has vectors of 64 bytes, and moves them as two halves: AMD's Zen 4.
+bool moves_halves();
 
 // How products of bfloat16 and of bytes are made by loops for x86-64-v4.
 enum class Products {

@@ -67,6 +67,24 @@ void fill_tile_products(KernelTable& table);
 #undef STRIDED_DECLARE_UNIT
 #undef STRIDED_UNITS
 
+#if defined(STRIDED_HAVE_V3) && defined(STRIDED_HAVE_V4)
+namespace {
+// The lines of a cache come sooner where each is asked for twice. Measured on Zen 4, gigabytes a second of loops of 64
+// and of 32 bytes: a += b of 8 MB 129 and 148, of 64 MB 51 and 62; within the second-level cache they are equal.
+const KernelTable* loops_of_halves() {
+  static KernelTable table;
+  v3::fill_elementwise_float(table);
+  v3::fill_elementwise_double(table);
+  v3::fill_elementwise_half(table);
+  v3::fill_elementwise_complex(table);
+  v3::fill_elementwise_signed(table);
+  v3::fill_elementwise_unsigned(table);
+  v3::fill_copy(table);
+  return &table;
+}
+}  // namespace
+#endif
+
 void register_cpu_backend() {
   KernelTable& table = kernel_table();
   switch (chosen_isa()) {
@@ -81,6 +99,12 @@ void register_cpu_backend() {
 #endif
     default: STRIDED_THROW(RuntimeError, "strided was built for other instruction sets than this CPU has");
   }
+#if defined(STRIDED_HAVE_V3) && defined(STRIDED_HAVE_V4)
+  if (chosen_isa() == Isa::V4 && moves_halves()) {
+    table.far = loops_of_halves();
+    table.stream = table.far->stream;
+  }
+#endif
   switch (chosen_products()) {
     case Products::Plain: break;
 #ifdef STRIDED_HAVE_DOTS

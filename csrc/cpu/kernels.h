@@ -255,6 +255,8 @@ struct ChainKernels {
 // The loops of the instruction set that was chosen; null where a dtype has none. Rows of two are of float32 and of
 // float64, or of float16 and of bfloat16.
 struct KernelTable {
+  // Elementwise loops that are faster where operands lie beyond the second-level cache; null where these are the best.
+  const KernelTable* far = nullptr;
   Loop2d elementwise[kMaxElementwise][kNumDTypes] = {};
   DType elementwise_result[kMaxElementwise][kNumDTypes] = {};  // the dtype that the loop writes
   Loop2d copy[kNumDTypes][kNumDTypes] = {};                    // [to][from]; data: to, from

@@ -65,6 +65,33 @@ def test_layouts(name, dtype):
         np.testing.assert_array_equal(bits(call(name, column, **params)), bits(call(name, plain, **params)))
 
 
+@pytest.mark.parametrize("name, dtype", [case for case in REFERENCE_CASES if case.values[0] in ("add", "sub", "mul", "div")])
+def test_one_number_for_each_row(name, dtype):
+    row, number = (a.repeat(4)[: 5 * 37].reshape(5, 37) for a in operands(name, dtype)[:2])
+    for first, second in ((row, number[:, :1]), (number[:, :1], row), (row, number[0, 0]), (number[0, 0], row)):
+        plain = [a.expand(5, 37).contiguous() for a in (first, second)]
+        np.testing.assert_array_equal(bits(call(name, [first, second])), bits(call(name, plain)))
+        into = torch.empty(5, 40, dtype=call(name, plain).dtype)[:, 2:39]
+        call(name, [first, second], out=into)
+        np.testing.assert_array_equal(bits(into), bits(call(name, plain)))
+
+
+# Some processors have other loops for operands that are longer than the second-level cache.
+LIGHT = ("add", "sub", "mul", "maximum", "clamp", "abs", "neg", "floor", "lt", "bitwise_and", "logical_not")
+
+
+@pytest.mark.parametrize("name, dtype", [case for case in REFERENCE_CASES if case.values[0] in LIGHT])
+def test_long_operands(name, dtype):
+    params = ref.PARAMS.get(name, [{}])[0]
+    args = operands(name, dtype)
+    times = 2**21 // (48 * args[0].element_size()) + 1
+    long = [a.repeat(times) if isinstance(a, torch.Tensor) else a for a in args]
+    want = bits(call(name, args, **params))
+    for into in (None, torch.empty(0, dtype=call(name, args, **params).dtype)):
+        got = bits(call(name, long, **params, out=into)).reshape(times, -1)
+        np.testing.assert_array_equal(got, np.broadcast_to(want, got.shape))
+
+
 @pytest.mark.parametrize("name, dtype", CASES)
 def test_empty_and_0d(name, dtype):
     params = ref.PARAMS.get(name, [{}])[0]
