@@ -65,7 +65,9 @@ def test_layouts(name, dtype):
         np.testing.assert_array_equal(bits(call(name, column, **params)), bits(call(name, plain, **params)))
 
 
-@pytest.mark.parametrize("name, dtype", [case for case in REFERENCE_CASES if case.values[0] in ("add", "sub", "mul", "div")])
+@pytest.mark.parametrize(
+    "name, dtype", [case for case in REFERENCE_CASES if case.values[0] in ("add", "sub", "mul", "div")]
+)
 def test_one_number_for_each_row(name, dtype):
     row, number = (a.repeat(4)[: 5 * 37].reshape(5, 37) for a in operands(name, dtype)[:2])
     for first, second in ((row, number[:, :1]), (number[:, :1], row), (row, number[0, 0]), (number[0, 0], row)):
