@@ -340,7 +340,7 @@ std::shared_ptr<Costs> make_costs(int64_t n, bool wide) {
   // fetch the rows that come next.
   plan->row = (split.n1 == 0 ? chirp : std::min(split.cost, chirp)) * (wide ? 2 : 1.3) + 150 / static_cast<double>(n);
   plan->lanes = (kernel_cost(n, wide, 1.6) + 2.5) / lanes_of(wide);
-  // Measured on Zen 4: complex64 rows of 512 side by side 777 us, one by one 509; complex128 rows of 1024 1303 and 1083.
+  // Measured on Zen 4: complex64 rows of 512 side by side 777 us, one by one 509; complex128 ones of 1024 1303, 1083.
   if (lanes_fill_cache(n, wide)) plan->lanes *= wide ? 1.7 : 2.1;
   plan->bytes = sizeof(Costs);
   return plan;
