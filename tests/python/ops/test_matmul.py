@@ -79,6 +79,42 @@ def test_matmul(shapes, dtype):
     check(a @ b, np.matmul(na, nb), dtype, shapes[0][-1])
 
 
+# Many rows by few columns, either way round: sums along vectors, of whole and of broken ones, of parts of 8192 steps.
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("k", [64, 71, 128, 300, 8192 + 40])
+def test_few_columns(dtype, k):
+    dtype, rng = getattr(torch, dtype), np.random.default_rng(0)
+    made = lambda *shape: torch.tensor(rng.standard_normal(shape)).to(dtype)
+    eps = torch.finfo(dtype).eps
+    for m, n in [(1, 2), (4, 3), (17, 2), (18, 4), (33, 5), (50, 7), (21, 12), (40, 31)]:
+        wide, few, plus = made(m, k + 3)[:, 1 : k + 1], made(n, k), made(m, n)
+        for a, b in (
+            (wide, few.T),
+            (wide, few.T.contiguous()),
+            (wide, made(k, 2 * n)[:, ::2]),
+            (wide[:, 2:], few[:, 2:].T),
+        ):
+            right = a.double() @ b.double()
+            bound = 4 * eps * (a.double().abs() @ b.double().abs())
+            assert ((a @ b).double() - right).abs().le(bound).all()
+            assert ((b.T @ a.T).double() - right.T).abs().le(bound.T).all()
+            added = torch.addmm(plus, a, b, beta=2, alpha=-3).double() - (2 * plus.double() - 3 * right)
+            assert added.abs().le(4 * bound + 8 * eps * plus.double().abs()).all()
+            into = torch.full((n, m), torch.nan, dtype=dtype).T
+            torch.mm(a, b, out=into)
+            assert torch.equal(into, a @ b)
+        wide[m // 2, k - 1], few[n - 1, 5] = torch.inf, torch.nan
+        product = wide @ few.T
+        assert product[:, n - 1].isnan().all()
+        assert (product[m // 2, : n - 1].isinf() | product[m // 2, : n - 1].isnan()).all()
+        assert product[: m // 2, : n - 1].isfinite().all() and product[m // 2 + 1 :, : n - 1].isfinite().all()
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        alone = wide @ few.T
+        torch.set_num_threads(threads)
+        assert torch.equal(alone.nan_to_num(1), product.nan_to_num(1))
+
+
 def test_integers_wrap():
     a = torch.full((2, 300), 100, dtype=torch.int8)
     assert (a @ a.t()).tolist() == [[np.int64(300 * 10000).astype(np.int8)] * 2] * 2
