@@ -241,5 +241,6 @@ class ASGD(Optimizer):
             state["ax"].copy_(param)
         else:
             state["ax"].add_(param.sub(state["ax"]).mul_(mu))
-        state["eta"] = strided.tensor(lr / math.pow(1 + group["lambd"] * lr * step, group["alpha"]))
-        state["mu"] = strided.tensor(1 / max(1, step - group["t0"]))
+        # Copied, not replaced: a loaded state has the parameter's dtype.
+        state["eta"].copy_(strided.tensor(lr / math.pow(1 + group["lambd"] * lr * step, group["alpha"])))
+        state["mu"].copy_(strided.tensor(1 / max(1, step - group["t0"])))

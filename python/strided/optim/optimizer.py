@@ -317,7 +317,8 @@ class Optimizer:
         if isinstance(value, strided.Tensor):
             if param is None or key == "step":
                 return value.clone() if param is None else value.float()
-            number = param.is_floating_point() or param.is_complex()
+            # Real numbers beside a complex parameter stay real: step sizes, running products.
+            number = param.is_floating_point() or param.is_complex() and value.is_complex()
             return value.to(dtype=param.dtype if number else None, device=param.device)
         if isinstance(value, dict):
             return {k: self._cast(param, v, k) for k, v in value.items()}

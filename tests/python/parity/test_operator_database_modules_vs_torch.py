@@ -19,7 +19,7 @@ from torch.testing._internal.common_optimizers import optim_db  # noqa: E402
 
 MODULES = {m.name: m for m in module_db if hasattr(strided.nn, m.name.removeprefix("nn."))}
 OPTIMIZERS = {o.optim_cls.__name__: o for o in optim_db}
-FEW = 3
+FEW = 12
 # Zeros where PyTorch has NaN; the gradient of NaN.
 NO_GRADIENTS = {"nn.LPPool1d", "nn.LPPool2d", "nn.LPPool3d", "nn.KLDivLoss"}
 # Gradients at the same point of a maximum are in the same place; the random samples are checked elsewhere.
@@ -80,6 +80,7 @@ def test_modules(name, training):
         db.seed()
         got = b(*own_call[0], **own_call[1])
         db.same(got, want)
+        db.same(list(b.state_dict().values()), list(a.state_dict().values()))  # statistics, of empty batches too
         assert str(pickle.loads(pickle.dumps(copy.deepcopy(b)))) == str(b)
         if name not in NO_GRADIENTS:
             first = gradients(torch, want, [x for x, _ in leaves] + list(a.parameters()))
@@ -130,14 +131,19 @@ def trained(lib, cls, steps, needs_closure, dtype, options):
         loss.backward()
         return loss
 
-    for _ in range(steps):
+    for i in range(steps):
         if needs_closure:
             opt.step(closure)
         else:
             closure()
             opt.step()
+        if i == 0:  # a new optimizer goes on with the state
+            saved = copy.deepcopy(opt.state_dict())
+            opt = cls([w, v], **options)
+            opt.load_state_dict(saved)
     state = opt.state_dict()["state"]
-    return [w, v], {k: list(kept) for k, kept in state.items()}, repr(opt)
+    kept = [x for of_one in state.values() for x in of_one.values() if isinstance(x, lib.Tensor) and not needs_closure]
+    return [w, v], kept, {k: list(of_one) for k, of_one in state.items()}, repr(opt)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=["float64", "complex128"])
@@ -155,8 +161,9 @@ def test_optimizers(name, dtype):
                 run(strided, cls, options=mine)
             continue
         ours = run(strided, cls, options=mine)
-        db.same([p.detach() for p in ours[0]], [p.detach() for p in theirs[0]])
-        assert ours[1:] == theirs[1:]
+        for mine_of, theirs_of in zip(ours[:2], theirs[:2]):
+            db.same([x.detach() for x in mine_of], [x.detach() for x in theirs_of])
+        assert ours[2:] == theirs[2:]
 
 
 def one_by_one(x, known):
