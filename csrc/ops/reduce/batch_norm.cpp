@@ -104,8 +104,9 @@ Tensor in_training(const Tensor& x, const std::optional<Tensor>& running_mean, c
     s = statistics_of(wide, eps);
     out = to_dtype(scaled(wide, s.mean, s.scale, beside(weight, x), beside(bias, x)), x.dtype());
     const int64_t count = x.numel() / std::max<int64_t>(x.size(1), 1);
-    follow(running_mean, s.mean, momentum);
-    if (running_var) {
+    // A batch without elements has no statistics to follow, and NaN would stay for good.
+    if (count > 0) follow(running_mean, s.mean, momentum);
+    if (running_var && count > 0) {
       const double unbiased = static_cast<double>(count) / static_cast<double>(std::max<int64_t>(count - 1, 1));
       follow(running_var, s.var * unbiased, momentum);
     }

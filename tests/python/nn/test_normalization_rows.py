@@ -157,3 +157,11 @@ def test_groups_of_a_single_value_are_refused():
         with pytest.raises(ValueError, match="Expected more than 1 value per channel when training"):
             F.group_norm(torch.rand(shape), groups)
         assert F.group_norm(torch.rand(2, *shape[1:]), groups).shape == (2, *shape[1:])
+
+
+@pytest.mark.parametrize("name", ["batch_norm", "instance_norm"])
+def test_a_batch_without_elements_leaves_the_statistics(name):
+    mean, var = torch.zeros(5), torch.ones(5)
+    made = getattr(F, name)(torch.ones(2, 5, 0), mean, var, None, None, True)
+    assert made.shape == (2, 5, 0)
+    assert (mean.tolist(), var.tolist()) == ([0] * 5, [1] * 5)

@@ -61,6 +61,21 @@ def test_values_and_gradients(text):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(0, 5), (0, 5, 3), (2, 5, 0), (0, 5, 3, 3)])
+@pytest.mark.parametrize("name", ["batch_norm", "instance_norm"])
+def test_statistics_of_empty_batches(name, shape):
+    seen = []
+    for t in (strided, torch):
+        kept = [t.zeros(5), t.ones(5)]
+        try:
+            seen.append(getattr(t.nn.functional, name)(t.ones(shape), *kept, None, None, True).shape)
+        except ValueError as error:
+            seen.append(str(error))
+        seen += [np.array(x.tolist()) for x in kept]
+    for got, want in zip(seen[:3], seen[3:]):
+        np.testing.assert_equal(got, want)
+
+
 ERRORS = [
     f"F.ctc_loss(t.zeros(5, 2, 4), {LABELS}, t.tensor([5.0, 5.0]), t.tensor([3, 2]))",
     f"F.ctc_loss(t.zeros(5, 2, 4), {LABELS}, t.tensor([5, 5]), t.tensor([3.0, 2.0]))",

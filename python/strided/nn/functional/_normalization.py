@@ -109,9 +109,9 @@ def _batch_norm(input, running_mean, running_var, weight, bias, training, moment
         made = _affine(made, w, b)
         count = x.numel() // max(input.size(1), 1)
         with strided.no_grad():
-            if running_mean is not None:
+            if running_mean is not None and count:  # an empty batch has no statistics
                 running_mean.lerp_(mean.detach().reshape(-1).to(running_mean.dtype), momentum)
-            if running_var is not None:
+            if running_var is not None and count:
                 unbiased = var.detach().reshape(-1) * (count / max(count - 1, 1))
                 running_var.lerp_(unbiased.to(running_var.dtype), momentum)
     else:
@@ -135,12 +135,8 @@ def instance_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     """batch_norm of each instance by itself (Ulyanov et al., "Instance Normalization", 2016)."""
-    if use_input_stats and (input.ndim < 3 or input[0, 0].numel() == 1):
-        spatial = 1
-        for n in input.shape[2:]:
-            spatial *= n
-        if spatial == 1:
-            raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
+    if use_input_stats and math.prod(input.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
     if not use_input_stats:
         return _batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     _check_dtypes(input, weight, bias)
