@@ -45,7 +45,9 @@ Tensor gelu(const Tensor& x, const std::string& approximate) {
 }
 
 Tensor softshrink(const Tensor& x, double lambd) {
-  STRIDED_CHECK(lambd >= 0, RuntimeError, "lambda must be greater or equal to 0, but found ", lambd);
+  const double most = info_of(x.dtype()).greatest;
+  STRIDED_CHECK(!is_floating(x.dtype()) || (lambd >= 0 && lambd <= most), RuntimeError, "lambda must be in range [0, ",
+                most, "] for input dtype ", x.dtype(), ", but found ", lambd);
   return with_params<Softshrink>(x, {lambd});
 }
 

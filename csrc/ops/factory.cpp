@@ -252,7 +252,10 @@ void check_parts(const Tensor& a, const Tensor& b) {
 
 Tensor complex(const Tensor& real, const Tensor& imag) {
   check_parts(real, imag);
-  Tensor out = empty(broadcast_shapes(real.shape(), imag.shape()), complex_of(real.dtype()), real.device());
+  const Dims shape = broadcast_shapes(real.shape(), imag.shape());
+  const Tensor& like = shape == real.shape() ? real : imag;  // its axes lie in this order in memory
+  const Dims strides = shape == like.shape() ? strides_like(like.layout()) : Layout::contiguous_strides(shape);
+  Tensor out = empty_strided(shape, strides, complex_of(real.dtype()), real.device());
   {
     NoGradGuard no_grad;
     const Tensor parts = view_as_real(out);

@@ -398,15 +398,16 @@ Tensor put_(const Tensor& self, const Tensor& index, const Tensor& source, bool 
   check_inplace("put_", self, source.requires_grad());
   check_same_device("put_", self, index);
   check_same_device("put_", self, source);
-  if (index.numel() == 0) return self;
-  // Strides that no single axis can follow: `flat` makes a copy, which is copied back.
-  const Tensor target = flat(self);
-  IndexedCopy copy = axis_copy("put_", target, 0, flat(apart_from(self, index)), true);
-  copy.indices[0].axis = -1;
-  const ScatterOp add = ScatterOp::Add;
-  indexed_scatter(copy, target, flat(apart_from(self, source)), accumulate ? &add : nullptr);
-  if (&target.storage() != &self.storage()) copy_into(self, make_view(target, Layout(self.shape())));
-  bump_version(self, "put_");
+  if (index.numel() > 0) {
+    // Strides that no single axis can follow: `flat` makes a copy, which is copied back.
+    const Tensor target = flat(self);
+    IndexedCopy copy = axis_copy("put_", target, 0, flat(apart_from(self, index)), true);
+    copy.indices[0].axis = -1;
+    const ScatterOp add = ScatterOp::Add;
+    indexed_scatter(copy, target, flat(apart_from(self, source)), accumulate ? &add : nullptr);
+    if (&target.storage() != &self.storage()) copy_into(self, make_view(target, Layout(self.shape())));
+    bump_version(self, "put_");
+  }
   if (!needs_grad(self, source)) return self;
   return record_inplace("PutBackward0", self, {self, source},
                         [accumulate, shape = source.shape(), wants_self = self.requires_grad(),

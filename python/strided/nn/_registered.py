@@ -66,7 +66,9 @@ def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int, *, out: Ten
             raise RuntimeError("_chunk_cat expects non-empty tensor")
         if t.dtype != first.dtype:
             raise RuntimeError("_chunk_cat expects all input tensors with the same dtype")
-        if dim >= t.ndim or t.shape[:dim] != first.shape[:dim]:
+        if dim >= t.ndim:
+            raise RuntimeError("_chunk_cat expects dim < ndim for all input tensors")
+        if t.shape[:dim] != first.shape[:dim]:
             raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors")
         missing = -t.size(dim) % num_chunks
         if missing:

@@ -374,3 +374,11 @@ def test_where_of_elements_and_single_values(dtype, n):
             for condition in (mask, torch.stack([mask, mask], -1)[:, 1], mask.flip(0).flip(0)):
                 made = torch.where(condition, a, b)
                 assert made.dtype == many.dtype and np.array_equal(made.numpy(), want)
+
+
+@pytest.mark.parametrize("accumulate", [True, False])
+def test_nothing_that_is_put_has_a_gradient(accumulate):
+    x, source = torch.ones(3, requires_grad=True), torch.ones(0, requires_grad=True)
+    made = x.put(torch.zeros(0, dtype=torch.int64), source, accumulate)
+    grads = torch.autograd.grad(made.sum(), (x, source))
+    assert [g.tolist() for g in grads] == [[1, 1, 1], []]

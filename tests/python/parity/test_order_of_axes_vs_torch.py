@@ -145,3 +145,30 @@ def test_copies_asked_for_in_rows_have_fresh_strides(text, of):
     """Those of axes of one element too; a tensor that is contiguous already and not copied keeps its own."""
     ours, theirs = (eval(text, {"m": m, "x": eval(of, {"m": m})}) for m in (strided, torch))
     assert ours.stride() == theirs.stride()
+
+
+OF_PARTS = {
+    "complex": lambda t, x: t.complex(x, x),
+    "polar": lambda t, x: t.polar(x, 0 * x),
+    "complex of a row": lambda t, x: t.complex(x, x[:1]),
+    "complex of a row first": lambda t, x: t.complex(x[:1], x),
+    "pixel_shuffle by 1": lambda t, x: t.pixel_shuffle(x, 1),
+    "pixel_unshuffle by 1": lambda t, x: t.pixel_unshuffle(x, 1),
+}
+
+
+@pytest.mark.parametrize("name", OF_PARTS)
+@pytest.mark.parametrize("order", ["contiguous", "transposed", "every second", "channels_last"])
+def test_order_and_memory_of_parts(name, order):
+    seen = []
+    for t in (strided, torch):
+        x = t.arange(2 * 4 * 6 * 8.0).reshape(2, 4, 6, 8)
+        x = {
+            "contiguous": x,
+            "transposed": x.transpose(2, 3),
+            "every second": x[..., ::2],
+            "channels_last": x.contiguous(memory_format=t.channels_last),
+        }[order]
+        made = OF_PARTS[name](t, x)
+        seen.append((made.stride(), made.data_ptr() == x.data_ptr(), t.view_as_real(made + 0j).tolist()))
+    assert seen[0] == seen[1]

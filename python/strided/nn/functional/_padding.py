@@ -198,6 +198,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
         raise RuntimeError(
             f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"
         )
+    if r == 1:
+        return in_order_of(input.clone(memory_format=strided.contiguous_format), input, volumes=False)
     n = len(lead)
     order = [*range(n), n, n + 3, n + 1, n + 4, n + 2]
     made = input.reshape(*lead, c // (r * r), r, r, h, w).permute(order).reshape(*lead, c // (r * r), h * r, w * r)
@@ -221,6 +223,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
             raise RuntimeError(
                 f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({-2 if name == 'height' else -1})={n} is not divisible by {r}"
             )
+    if r == 1:
+        return in_order_of(input.clone(memory_format=strided.contiguous_format), input, volumes=False)
     n = len(lead)
     order = [*range(n), n, n + 2, n + 4, n + 1, n + 3]
     made = input.reshape(*lead, c, h // r, r, w // r, r).permute(order).reshape(*lead, c * r * r, h // r, w // r)
