@@ -115,6 +115,17 @@ def test_few_columns(dtype, k):
         assert torch.equal(alone.nan_to_num(1), product.nan_to_num(1))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_one_step(dtype):
+    for m, n in [(1, 1), (2, 70), (70, 2), (33, 130)]:
+        (a, wide_a), (b, wide_b), (c, wide_c) = (sample(s, dtype, i) for i, s in enumerate([(m, 1), (1, n), (m, n)]))
+        check(a @ b, wide_a @ wide_b, dtype)
+        check(b.T @ a.T, (wide_a @ wide_b).T, dtype)
+        check(torch.addmm(c, a, b, beta=2, alpha=-3), 2 * wide_c - 3 * (wide_a @ wide_b), dtype, 9)
+        check(torch.addmm(c * torch.nan, a, b, beta=0), wide_a @ wide_b, dtype)
+        check(a[::2] @ b[:, ::2], wide_a[::2] @ wide_b[:, ::2], dtype)
+
+
 def test_integers_wrap():
     a = torch.full((2, 300), 100, dtype=torch.int8)
     assert (a @ a.t()).tolist() == [[np.int64(300 * 10000).astype(np.int8)] * 2] * 2
