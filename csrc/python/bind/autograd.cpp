@@ -124,6 +124,7 @@ bool leads_elsewhere(const std::vector<Tensor>& outputs, const std::vector<Tenso
 bool has_record(const Tensor& x) { return x.requires_grad(); }
 void before_write(const Tensor& x, const std::string& op) { check_inplace(op.c_str(), x); }
 void count_change(const Tensor& x) { bump_version(x, "increment_version"); }
+void count_dirty(const Tensor& x) { bump_version(x, "mark_dirty"); }
 
 }  // namespace
 
@@ -177,6 +178,7 @@ void bind_autograd() {
                              kFunction);
   def<&before_write>("_before_write(Tensor x, str op)", "Raises where a write in place would.", kFunction);
   def<&count_change>("_bump_version(Tensor x)", "Counts a change of the tensor.", kFunction);
+  def<&count_dirty>("_mark_dirty(Tensor x)", "Counts a change that the forward of a Function says it made.", kFunction);
   def<&dual>("_dual(Tensor x)", "A view of x with a node of its own.", kFunction);
 }
 

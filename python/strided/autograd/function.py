@@ -16,6 +16,7 @@ __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 _is_recording = _C.functions["is_grad_enabled"]
 _record = _C.functions["_set_grad_enabled"]
+_mark_dirty = _C.functions["_mark_dirty"]
 _has_record = _C.functions["_has_record"]  # requires_grad, or a dual tensor of forward mode
 _zeros = _C.functions["zeros"]
 _PACKAGE = __name__.partition(".")[0] + "."
@@ -73,7 +74,8 @@ class FunctionCtx(_C.FunctionNode):
         return self.saved_tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Says which arguments forward has changed in place."""
+        """Says which arguments forward has changed in place. It counts as a write: a backward pass that needs what was
+        there before raises."""
         self._dirty = _tensors_only(tensors, "mark_dirty")
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
@@ -370,6 +372,8 @@ def _attach(cls, ctx, tensors, results, recording):
     node = None
     if not recording:
         ctx._to_save = ()
+        for r in ctx._dirty:
+            _mark_dirty(r)
     else:
         ctx._results = [(tuple(r.shape), r.dtype, r.device) if isinstance(r, _C.Tensor) else None for r in final]
         node = _C.function_start(ctx, f"{cls.__name__}Backward", tensors)
@@ -378,6 +382,8 @@ def _attach(cls, ctx, tensors, results, recording):
             if is_differentiable(r):
                 how = 1 if among(r, ctx._dirty) else 0 if not _is_view_of(r, tensors) else 3 if several else 2
                 _C.function_output(ctx, r, i, how)
+            elif among(r, ctx._dirty):
+                _mark_dirty(r)
     positions = tuple(
         next((i for i, r in enumerate(final) if r is t and is_differentiable(r)), -1) if node is not None else -1
         for t in ctx._to_save

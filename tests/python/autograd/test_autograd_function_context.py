@@ -284,6 +284,29 @@ def test_contexts_die():
     assert {how: r() for how, r in seen.items()} == dict.fromkeys(seen)
 
 
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_a_mark_counts_as_a_write(requires_grad):
+    """forward may write through memory that it shares with NumPy, which nothing else sees."""
+
+    def forward(ctx, x):
+        array = x.detach().numpy()
+        array += 1
+        ctx.mark_dirty(x)
+        return x
+
+    F = function(strided, forward, lambda ctx, g: g)
+    x = strided.ones(3, requires_grad=requires_grad)
+    y, w = x.clone(), leaf(strided)
+    product = (y * w).sum()
+    assert F.apply(y) is y and y._version == 1 and y.tolist() == [2.0] * 3
+    with pytest.raises(RuntimeError, match="modified by an inplace operation.*mark_dirty"):
+        product.backward()
+    y.sum().backward() if requires_grad else None
+    with strided.no_grad():
+        F.apply(y)
+    assert y._version == 2
+
+
 def test_saving_what_was_overwritten():
     """A dirty argument that is saved is an output of the node; a result without a gradient is a constant."""
 
