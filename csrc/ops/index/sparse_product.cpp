@@ -98,7 +98,7 @@ Tensor product(int64_t rows, const Tensor& row, const Tensor& column, const std:
   const Tensor values = value ? *value : Tensor();
   if (!needs_grad(std::vector<Tensor>{values, dense})) return out;
   const bool to_values = value && value->requires_grad(), to_dense = dense.requires_grad();
-  return record("SparseProductBackward0", out, std::vector<Tensor>{values, dense},
+  return record("SparseAddmmBackward0", out, std::vector<Tensor>{values, dense},
                 [columns = dense.size(0), to_values, to_dense, has_value = value.has_value(), at = SavedTensor(at),
                  from = SavedTensor(from), values = saved_if(to_dense && value, values),
                  dense = saved_if(to_values, dense)](const Tensor& g) {
