@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -39,7 +40,12 @@ class FunctionEvent:
         cpu_children: the calls it made.
         is_user_annotation: whether it is a record_function.
         count: 1.
+        device_time_total, self_device_time_total, device_time, device_memory_usage, self_device_memory_usage: 0, since
+            nothing is recorded on devices.
     """
+
+    device_time_total = self_device_time_total = device_time = 0.0
+    device_memory_usage = self_device_memory_usage = 0
 
     def __init__(self, name: str, thread: int, begin: int, end: int, memory: int, user: bool) -> None:
         self.name = self.key = name
@@ -65,8 +71,11 @@ class FunctionEventAvg:
     """All calls of one name.
 
     Attributes: key, count, cpu_time_total, self_cpu_time_total, cpu_memory_usage, self_cpu_memory_usage: their sums;
-    cpu_time: the mean.
+    cpu_time: the mean; and those of devices, which are 0.
     """
+
+    device_time_total = self_device_time_total = device_time = 0.0
+    device_memory_usage = self_device_memory_usage = 0
 
     def __init__(self, key: str) -> None:
         self.key, self.count = key, 0
@@ -109,7 +118,10 @@ def _bytes(n: int) -> str:
     return f"{n} B"
 
 
-_SORTS = ("count", "cpu_memory_usage", "cpu_time", "cpu_time_total", "self_cpu_memory_usage", "self_cpu_time_total")
+_SORTS = ("count", *(name.format(where) for where in ("cpu", "device") for name in (
+    "{}_memory_usage", "self_{}_memory_usage", "{}_time", "{}_time_total", "self_{}_time_total",
+)))  # fmt: skip
+_DEVICES = re.compile("(self_)?(cuda|xpu|privateuse1)_")
 
 
 class EventList(list[Any]):
@@ -157,7 +169,8 @@ class EventList(list[Any]):
         """A text of aligned columns: name, own time, time with the calls it made, number of calls.
 
         Args:
-            sort_by: an attribute of FunctionEventAvg, the largest first; None keeps the order.
+            sort_by: an attribute of FunctionEventAvg, the largest first; None keeps the order. ``cuda`` and its like
+                in a name stand for ``device``.
             row_limit: rows at most; -1: all.
             max_src_column_width: unused, as max_shapes_column_width.
             max_name_column_width: longer names are cut; -1: none.
@@ -169,6 +182,8 @@ class EventList(list[Any]):
         Raises:
             ValueError: an unknown sort_by.
         """
+        if sort_by is not None:
+            sort_by = _DEVICES.sub(r"\1device_", sort_by, count=1)
         if sort_by is not None and sort_by not in _SORTS:
             raise ValueError(f"table: sort_by must be one of {', '.join(_SORTS)}, got {sort_by!r}")
         rows = [e for e in self if not (top_level_events_only and getattr(e, "cpu_parent", None))]

@@ -88,6 +88,14 @@ def test_tables():
         prof.table(sort_by="beauty")
 
 
+def test_columns_of_devices_are_zero():
+    with profile() as prof:
+        torch.ones(10).exp()
+    rows = prof.key_averages()
+    assert rows.table() == rows.table(sort_by="self_cuda_time_total") == rows.table(sort_by="device_memory_usage")
+    assert [(r.self_device_time_total, r.device_memory_usage) for r in [*rows, *prof.function_events]] == [(0, 0)] * 4
+
+
 def test_chrome_traces(tmp_path):
     with profile() as prof, record_function("part"):
         torch.ones(3)
