@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import graph, graph_module, interpreter, node, proxy, subgraph_rewriter
-from ._symbolic_trace import Tracer, symbolic_trace, wrap
+from ._symbolic_trace import ProxyableClassMeta, Tracer, symbolic_trace, wrap
 from .graph import Graph
 from .graph_module import GraphModule
 from .interpreter import Interpreter, Transformer
@@ -26,8 +26,6 @@ __all__ = [
     "graph", "graph_module", "has_side_effect", "interpreter", "map_arg", "node", "proxy", "replace_pattern",
     "subgraph_rewriter", "symbolic_trace", "wrap",
 ]  # fmt: skip
-
-ProxyableClassMeta = type  # classes made with it are ordinary ones
 
 
 def has_side_effect(fn: Any) -> Any:

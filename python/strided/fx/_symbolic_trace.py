@@ -16,12 +16,12 @@ from ..nn import Module, Parameter, Sequential
 from ._compatibility import compatibility
 from .graph import Graph
 from .graph_module import GraphModule
-from .node import map_aggregate
-from .proxy import Proxy, TracerBase
+from .proxy import Proxy, TracerBase, proxy_in
 
 # Tracers of programs with a `trace` of their own take the parts of Tracer.trace from here, by PyTorch's names.
 __all__ = [
-    "FunctionType", "Tracer", "compatibility", "is_fx_symbolic_tracing", "is_fx_tracing", "symbolic_trace", "wrap",
+    "FunctionType", "ProxyableClassMeta", "Tracer", "compatibility", "is_fx_symbolic_tracing", "is_fx_tracing",
+    "symbolic_trace", "wrap",
 ]  # fmt: skip
 
 _kept_whole: list[tuple[dict[str, Any], str]] = []  # (globals of a module, name of a function there)
@@ -75,11 +75,10 @@ def wrap(fn_or_name: Any) -> Any:
 def _as_a_step(function):
     @functools.wraps(function)
     def call(*args, **kwargs):
-        found: list[Proxy] = []
-        map_aggregate((args, kwargs), lambda x: found.append(x) if isinstance(x, Proxy) else None)
-        if not found:
+        proxy = proxy_in(args, kwargs)
+        if proxy is None:
             return function(*args, **kwargs)
-        step = found[0].tracer.create_proxy("call_function", function, args, kwargs)
+        step = proxy.tracer.create_proxy("call_function", function, args, kwargs)
         step.node.meta["is_wrapped"] = True  # code of the graph says so again, for those who record that code
         return step
 
@@ -314,6 +313,25 @@ class Tracer(TracerBase):
             else:
                 args.append(value)
         return args, kwargs
+
+
+class ProxyableClassMeta(type):
+    """The type of classes whose objects are made within a recorded program, too: where a proxy is among the arguments,
+    the call is a step of the program, and ``__init__`` runs when the program does.
+
+    >>> class Pair(metaclass=strided.fx.ProxyableClassMeta):
+    ...     def __init__(self, left, right):
+    ...         self.left, self.right = left, right
+    >>> net = strided.fx.symbolic_trace(lambda x: Pair(x, x + 1).right)
+    >>> net(strided.tensor([1.]))
+    tensor([2.])
+    """
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        proxy = proxy_in(args, kwargs)
+        if proxy is None:
+            return super().__call__(*args, **kwargs)
+        return proxy.tracer.create_proxy("call_function", cls, args, kwargs)
 
 
 def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:

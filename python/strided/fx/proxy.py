@@ -173,15 +173,22 @@ class Proxy:
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        found: list[Proxy] = []
-        map_aggregate((args, kwargs), lambda x: found.append(x) if isinstance(x, Proxy) else None)
-        tracer = found[0].tracer
+        proxy = proxy_in(args, kwargs)
+        assert proxy is not None
+        tracer = proxy.tracer
         if is_tensor_method_or_property(func):
             return tracer.create_proxy("call_method", func.__name__, args, kwargs)
         if func is strided.einsum and len(args) == 2 and isinstance(args[1], (list, tuple)):
             args = (args[0], *args[1])  # PyTorch hands the operands on one by one, which programs on graphs rely on
         args, kwargs = _by_name(func, args, kwargs)
         return tracer.create_proxy("call_function", func, args, kwargs)
+
+
+def proxy_in(*values: Any) -> Proxy | None:
+    """The first proxy in values and the containers among them, None if there is none."""
+    found: list[Proxy] = []
+    map_aggregate(values, lambda x: found.append(x) if isinstance(x, Proxy) else None)
+    return found[0] if found else None
 
 
 class Attribute(Proxy):

@@ -18,7 +18,8 @@ __all__ = ["Match", "replace_pattern"]
 
 
 class Match(NamedTuple):
-    """Where a pattern lay: the step of its (last) result, and for each step of the pattern the one that it fit."""
+    """Where a pattern lay: the step of the pattern that the search began at, one of its results, and for each step and
+    input of the pattern what it fit in the graph."""
 
     anchor: Node
     nodes_map: dict[Node, Any]
@@ -46,10 +47,8 @@ def _fits(p: Any, g: Any, found: dict[Node, Any]) -> bool:
             return True
         if not isinstance(g, Node) or p.op != g.op or p.target != g.target or p.kwargs.keys() != g.kwargs.keys():
             return False
-        if not _fits(p.args, g.args, found) or not all(_fits(v, g.kwargs[k], found) for k, v in p.kwargs.items()):
-            return False
         found[p] = g
-        return True
+        return _fits(p.args, g.args, found) and all(_fits(v, g.kwargs[k], found) for k, v in p.kwargs.items())
     if isinstance(p, (tuple, list)):
         return isinstance(g, (tuple, list)) and len(p) == len(g) and all(_fits(a, b, found) for a, b in zip(p, g))
     if isinstance(p, slice):
@@ -112,13 +111,14 @@ def replace_pattern(
         raise RuntimeError(f"the pattern has {len(results)} results, the replacement {len(_results(new))}")
     if not results or not all(isinstance(r, Node) and r.op != "placeholder" for r in results):
         raise RuntimeError("replace_pattern: the results of a pattern must be steps of it")
+    anchor = next((r for r in results if len(r.users) == 1), results[0])  # one that the pattern itself does not read
     used: set[Node] = set()
     matches: list[Match] = []
     nodes = list(gm.graph.nodes)
     for found in _places(results, nodes, {}):
         if used.isdisjoint(_inner(found)) and _is_closed(found, results):
             used.update(_inner(found))
-            matches.append(Match(found[results[-1]], found))
+            matches.append(Match(anchor, found))
     changed: dict[Node, Any] = {}
     done = [m for m in matches if _put_in_place(gm, m, inputs, results, new, new_inputs, changed)]
     if done and hasattr(replacement, "named_modules"):

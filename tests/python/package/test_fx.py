@@ -125,6 +125,24 @@ def test_functions_that_stay_whole():
     assert traced(strided.tensor([-3.0])).item() == 4 and kept_whole.__name__ == "kept_whole"
 
 
+class Pair(metaclass=fx.ProxyableClassMeta):
+    def __init__(self, left, right):
+        self.left, self.right = left, right
+
+    def add(self, other):
+        return Pair(self.left + other.left, self.right + other.right)
+
+
+def test_objects_that_are_made_while_recording():
+    """What is made of proxies is a step of the program, and what is made of values a constant."""
+    known = Pair(1, 2)
+    gm = fx.symbolic_trace(lambda x, y: x.add(Pair(y, right=y)).right + known.left)
+    assert [n.op for n in gm.graph.nodes if n.op.startswith("call")] == ["call_function", "call_method"] + [
+        "call_function"
+    ] * 2
+    assert gm(Pair(strided.ones(1), strided.ones(1)), strided.tensor([4.0])).tolist() == [6.0]
+
+
 def test_interpreters_that_watch():
     class Shapes(fx.Interpreter):
         def run_node(self, n):
