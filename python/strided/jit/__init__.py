@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import types
+import typing
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
@@ -183,8 +185,36 @@ def is_tracing() -> bool:
 
 
 def isinstance(obj: Any, target_type: Any) -> bool:
-    """The built-in function."""
-    return builtins.isinstance(obj, target_type)
+    """Whether an object has a type, or one of a tuple of types. Elements of containers count, so that an empty one has
+    every such type.
+
+    Raises RuntimeError for a list, tuple or dict of anything.
+
+    >>> torch.jit.isinstance([1, 2], list[int]), torch.jit.isinstance({"a": None}, dict[str, int])
+    (True, False)
+    """
+    if builtins.isinstance(target_type, tuple):
+        return any([isinstance(obj, t) for t in target_type])
+    origin, inner = typing.get_origin(target_type), typing.get_args(target_type)
+    if origin is typing.Union or origin is types.UnionType:
+        return any([isinstance(obj, t) for t in inner])
+    kind = origin or target_type
+    if (kind is list or kind is tuple or kind is dict) and not inner and target_type != tuple[()]:
+        name, what, some = kind.__name__ if origin is None else kind.__name__.capitalize(), "a contained type", "int"
+        if kind is dict:
+            what, some = "contained types", "int, int"
+        raise RuntimeError(f"Attempted to use {name} without {what}. Please add {what}, e.g. {name}[{some}]")
+    if not builtins.isinstance(obj, kind):
+        return False
+    if origin is list:
+        return all(isinstance(x, inner[0]) for x in obj)
+    if origin is dict:
+        return all(isinstance(k, inner[0]) and isinstance(v, inner[1]) for k, v in obj.items())
+    if origin is tuple:
+        if inner[1:] == (...,):
+            return all(isinstance(x, inner[0]) for x in obj)
+        return len(obj) == len(inner) and all(map(isinstance, obj, inner))
+    return True
 
 
 def fork(func: Any, *args: Any, **kwargs: Any) -> Future:

@@ -6,6 +6,7 @@ import importlib
 import os
 import subprocess
 import sys
+import typing
 import warnings
 
 import pytest
@@ -72,6 +73,16 @@ def test_decorators_change_nothing():
         assert torch.compile(f, disable=True) is f
         assert not (jit.is_scripting() or jit.is_tracing() or compiler.is_compiling() or compiler.is_exporting())
         assert jit.annotate(int, 3) == 3 and jit.isinstance(3, int) and not isinstance(f, jit.ScriptModule)
+        fits = [([1], list[int]), ((1, "a"), tuple[int, str]), ({"a": [1]}, dict[str, list[int]]), ([], list[str]),
+                ([None, 1], list[int | None]), (None, int | None), (3, (str, int)),
+                ((1, 2), tuple[int, ...])]  # fmt: skip
+        assert [jit.isinstance(*p) for p in fits] == [True] * len(fits)
+        others = [([1.0], list[int]), ((1, 2), tuple[int, str]), ((1,), tuple[int, int]), ({"a": 1}, dict[str, str]),
+                  (3, list[int]), ("a", int | list[str])]  # fmt: skip
+        assert [jit.isinstance(*p) for p in others] == [False] * len(others)
+        for bare in (list, tuple, dict, typing.List):  # noqa: UP006
+            with pytest.raises(RuntimeError, match="Attempted to use .* without"):
+                jit.isinstance([1], bare)
         assert jit.fork(torch.add, 1, torch.ones(1)).wait() == 2
     with pytest.raises(NotImplementedError, match="ScriptModule"):
         jit.ScriptModule()
