@@ -238,7 +238,7 @@ PyObject* to_python_float(PyObject* o) {
     const Scalar s = only_element(self);
     STRIDED_CHECK(!s.is_complex() || s.imag() == 0, RuntimeError,
                   "value cannot be converted to type double without overflow");
-    if (self.requires_grad()) {
+    if (grad_enabled() && self.requires_grad()) {
       const Owned told(
           PyObject_CallFunction(hook("warn_once_of"), "ssi", "requires_grad to float",
                                 "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "

@@ -824,5 +824,7 @@ def test_a_recorded_tensor_as_a_float_warns():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert (int(x), bool(x), x.item(), x.tolist(), float(x.detach())) == (1, True, 1.5, 1.5, 1.5)
+            with strided.no_grad():  # as optimizers do with the loss of a closure
+                assert float(x) == 1.5
     finally:
         strided.set_warn_always(False)
