@@ -75,7 +75,7 @@ class GradScaler:
             from ..cuda import is_available
 
             if not is_available():
-                warnings.warn("GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+                warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
                 enabled = False
         if enabled and not growth_factor > 1.0:
             raise AssertionError("The growth factor must be > 1.0.")

@@ -263,6 +263,11 @@ def test_autocast_by_its_old_names():
             pytest.warns(FutureWarning, match="'cuda', args"),
         ):
             torch.cuda.amp.autocast()
+        with (
+            pytest.warns(UserWarning, match="^torch.cuda.amp.GradScaler is enabled, but CUDA is not available"),
+            pytest.warns(FutureWarning, match="'cuda', args"),
+        ):
+            assert not torch.cuda.amp.GradScaler().is_enabled()
     for name in ("custom_fwd", "custom_bwd"):
         with pytest.warns(FutureWarning, match=rf"torch.amp.{name}\(args..., device_type='cuda'\)"):
             assert getattr(torch.cuda.amp, name)(abs)
