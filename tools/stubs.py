@@ -162,7 +162,7 @@ CORE = {
         "to_complex": "(self) -> _dtype",
     },
     "device": {
-        "__new__": "(cls, type: Device, index: _int | None = None) -> _device",
+        "__new__": "(cls, type: Device = ..., index: _int | None = None, *, device: Device = ...) -> _device",
         "__enter__": "(self) -> _device",
         "__exit__": "(self, *exc: object) -> None",
         "type": "_str",

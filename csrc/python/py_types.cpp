@@ -153,12 +153,16 @@ Device device_of_object(PyObject* o) { return reinterpret_cast<PyDevice*>(o)->de
 
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    static const char* names[] = {"type", "index", nullptr};
+    const char* names[] = {"type", "index", nullptr};
     PyObject* type = nullptr;
     PyObject* index = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index))
+    // PyTorch has two signatures: (device) and (type, index).
+    if (PyTuple_GET_SIZE(args) == 0 && kwargs && PyDict_GET_SIZE(kwargs) == 1 &&
+        (type = PyDict_GetItemString(kwargs, "device")))
+      names[0] = "device";
+    else if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index))
       throw PythonError{};
-    STRIDED_CHECK(is_device(type), TypeError, "device(): argument 'type' must be str, int or device, not ",
+    STRIDED_CHECK(is_device(type), TypeError, "device(): argument '", names[0], "' must be str, int or device, not ",
                   Py_TYPE(type)->tp_name);
     Device device = to_device(type);
     if (index && index != Py_None) {

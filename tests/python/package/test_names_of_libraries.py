@@ -653,6 +653,16 @@ def test_modules_whose_saved_tensors_wait_on_the_cpu():
     assert strided.autograd.grad(offload_wrapper(layer)(x).sum(), x)[0].equal(wanted)
 
 
+def test_a_device_by_its_keywords():
+    for given in ("cuda:1", strided.device("cuda", 1)):
+        assert strided.device(device=given) == strided.device(type="cuda", index=1) == strided.device(given)
+    for wrong in ({}, {"index": 0}, {"device": None}, {"device": "cpu", "index": 0}, {"device": "cpu", "type": "cpu"}):
+        with pytest.raises(TypeError, match=r"^device\(\)|device\(\)$|^'device'"):
+            strided.device(**wrong)
+    with pytest.raises(TypeError, match="device"):
+        strided.device("cpu", device="cpu")
+
+
 @pytest.mark.parametrize("name", ["mps", "xpu", "hpu", "mtia", "privateuseone", "vulkan", "ipu"])
 def test_devices_that_have_a_name_only(name):
     device = strided.device(name, 1)
