@@ -75,7 +75,8 @@ class GradScaler:
             from ..cuda import is_available
 
             if not is_available():
-                warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+                told = "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling."
+                warnings.warn(told, stacklevel=2)
                 enabled = False
         if enabled and not growth_factor > 1.0:
             raise AssertionError("The growth factor must be > 1.0.")
