@@ -429,3 +429,10 @@ def test_an_iterator_that_has_ended_is_not_asked_again():
     assert fetcher.fetch([None] * 2) == [2, 1] and fetcher.fetch([None] * 2) == [0] and fetcher.ended
     with pytest.raises(StopIteration):
         fetcher.fetch([None] * 2)
+
+
+@pytest.mark.skipif(strided.cuda.is_available(), reason="there is an accelerator")
+def test_pinned_memory_without_an_accelerator_warns():
+    loader = DataLoader(strided.arange(4), batch_size=2, pin_memory=True)
+    with pytest.warns(UserWarning, match="^'pin_memory' argument is set as true but no accelerator is found"):
+        assert [batch.tolist() for batch in loader] == [[0, 1], [2, 3]]

@@ -56,6 +56,9 @@ class _BaseDataLoaderIter:
         self._num_workers, self._timeout = loader.num_workers, loader.timeout
         self._persistent_workers = getattr(loader, "persistent_workers", False)
         self._pin_memory = loader.pin_memory and strided.cuda.is_available()
+        if loader.pin_memory and not self._pin_memory:
+            told = "no accelerator is found, then device pinned memory won't be used."
+            warnings.warn(f"'pin_memory' argument is set as true but {told}", stacklevel=2)
         self._to_beginning(loader)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
