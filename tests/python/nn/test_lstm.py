@@ -132,6 +132,13 @@ def test_where_the_operation_serves():
     assert not _lstm.serves([x, x.as_subclass(Mine)])
 
 
+def test_projections_are_of_lstms():
+    for kind in (torch.nn.RNN, torch.nn.GRU):
+        with pytest.raises(ValueError, match="proj_size argument is only supported for LSTM, not RNN or GRU"):
+            kind(3, 4, proj_size=2)
+    assert torch.nn.LSTM(3, 4, proj_size=2)(torch.ones(5, 3))[0].shape == (5, 2)
+
+
 @pytest.mark.parametrize("kind", [torch.nn.RNN, torch.nn.LSTM, torch.nn.GRU])
 def test_weights_that_are_given_in_place_of_the_parameters(kind):
     # How programs run a layer with weights of their own, such as those after a step of an inner loop.

@@ -240,6 +240,11 @@ class RNNBase(Module):
         return output, states if self.mode == "LSTM" else states[0]
 
 
+def _refuse_projections(proj_size):
+    if proj_size is not None:
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+
+
 class RNN(RNNBase):
     """Elman's network: h = tanh(W x + b + U h + c), or relu."""
 
@@ -255,7 +260,10 @@ class RNN(RNNBase):
         bidirectional: bool = False,
         device: Device | None = None,
         dtype: DType | None = None,
+        *,
+        proj_size: None = None,
     ) -> None:
+        _refuse_projections(proj_size)
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         self_mode = "RNN_TANH" if nonlinearity == "tanh" else "RNN_RELU"
@@ -315,7 +323,10 @@ class GRU(RNNBase):
         bidirectional: bool = False,
         device: Device | None = None,
         dtype: DType | None = None,
+        *,
+        proj_size: None = None,
     ) -> None:
+        _refuse_projections(proj_size)
         super().__init__(
             "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
         )
