@@ -70,6 +70,10 @@ def test_slice_and_antialias():
     usual = strided.nn.functional.interpolate(image, (3, 3), mode="bilinear", antialias=True)
     assert small.tolist() == usual.tolist()
     assert strided.ops.aten._upsample_bilinear2d_aa(image, None, False, [0.5, 0.5]).tolist() == usual.tolist()
+    core = strided._C._nn
+    out = strided.empty(0)
+    assert core.upsample_nearest1d(image[0], [9], out=out) is out
+    assert out.tolist() == strided.nn.functional.interpolate(image[0], 9).tolist()
 
 
 def test_convolution():

@@ -13,6 +13,7 @@ import strided
 from strided._functions.checks import every_sample
 
 from ... import _C
+from ..._calls.out import into
 from ..._calls.overrides import shown_as
 from ..._functions.entries import have_kernel, times_dense
 from ._compiled import compiled
@@ -497,7 +498,9 @@ def _sampled_cubic(input, points, padding_mode, align, at_once):
 def _upsampler(name: str, mode: str, antialias: bool) -> Any:
     aligned = mode not in ("nearest", "nearest-exact")
 
-    def upsample_core(input: Tensor, output_size: Any, *args: Any) -> Tensor:
+    def upsample_core(input: Tensor, output_size: Any, *args: Any, out: Tensor | None = None) -> Tensor:
+        if out is not None:
+            return into(name, upsample_core(input, output_size, *args), out)
         align, scales = (bool(args[0]), args[1:]) if aligned else (None, args)
         factors = scales[0] if scales and isinstance(scales[0], (list, tuple)) else [s for s in scales if s is not None]
         options: dict[str, Any] = {"mode": mode, "align_corners": align, "antialias": antialias}
