@@ -29,6 +29,20 @@ bool accepts_dims(PyObject* o) {
   return true;
 }
 
+namespace {
+// An item of a sequence of integers. One beyond 64 bits is a TypeError, as in PyTorch, where a single one is a
+// ValueError.
+int64_t to_int_at(PyObject* o, Py_ssize_t place) {
+  PyObject* index = checked(PyNumber_Index(o));
+  int overflow = 0;
+  const long long v = PyLong_AsLongLongAndOverflow(index, &overflow);
+  Py_DECREF(index);
+  STRIDED_CHECK(!overflow, TypeError, "failed to unpack the object at pos ", place + 1,
+                " with error \"Overflow when unpacking long long\"");
+  return v;
+}
+}  // namespace
+
 Dims to_dims(PyObject* o) {
   Dims out;
   if (!PyTuple_Check(o) && !PyList_Check(o)) {
@@ -36,7 +50,12 @@ Dims to_dims(PyObject* o) {
     return out;
   }
   // An __index__ method may change a list while it is read: every item is fetched anew.
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) out.push_back(to_int(PySequence_Fast_GET_ITEM(o, i)));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(o, i);
+    int64_t value;
+    if (!read_small_int(item, &value)) value = to_int_at(item, i);
+    out.push_back(value);
+  }
   return out;
 }
 

@@ -162,7 +162,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
       // One list, or its items one by one: integers, or tensors where the parameter is a list of tensors.
       const bool tensors = o.params[i].takes_tensors && o.params[i].type == "Tensor[]";
       auto belongs = [&](PyObject* a) { return tensors ? is_tensor(a) : detail::is_size_like(a); };
-      const bool one = !belongs(args[used]) || (used + 1 == n_args && !tensors);
+      const bool one = !belongs(args[used]);
       if (one) {
         slots[i] = args[used++];
       } else {

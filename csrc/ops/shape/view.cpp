@@ -95,7 +95,8 @@ Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
 
 Tensor unflatten(const Tensor& x, int64_t dim, const Dims& sizes) {
   STRIDED_CHECK(!sizes.empty(), RuntimeError, "unflatten: sizes must be non-empty");
-  STRIDED_CHECK(x.ndim() > 0, IndexError, "Dimension specified as ", dim, " but tensor has no dimensions");
+  STRIDED_CHECK(x.ndim() > 0, RuntimeError, "unflatten got an unexpected error: Dimension specified as ", dim,
+                " but tensor has no dimensions");
   const int axis = wrap_axis("unflatten", dim, x.ndim());
   int64_t known = 1;
   int unknown = -1;

@@ -459,6 +459,11 @@ V = torch.arange(5.0)
         ),
         (lambda: torch.zeros(3).resize_(-1), RuntimeError, "negative dimension"),
         (lambda: torch.zeros(3).resize_(2**58, 2**10), RuntimeError, "does not fit"),
+        (lambda: torch.zeros(3).resize_(2**65), TypeError, "failed to unpack the object at pos 1 with error"),
+        (lambda: X.reshape((2, 2**65)), TypeError, 'at pos 2 with error "Overflow when unpacking long long"'),
+        (lambda: X.permute(0, 1, 2**65), TypeError, 'at pos 3 with error "Overflow when unpacking long long"'),
+        (lambda: X.unsqueeze(2**65), ValueError, "Overflow when unpacking long long"),
+        (lambda: Z.unflatten(0, (1,)), RuntimeError, "unexpected error: Dimension specified as 0 but tensor has no"),
     ],
 )
 def test_errors(call, kind, text):
