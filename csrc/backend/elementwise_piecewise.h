@@ -18,6 +18,23 @@ STRIDED_HD T parameter(double p) {
   }
 }
 
+// These gradients are ops of their own, as the bounds are compared with 16-bit floats unrounded.
+struct ThresholdGrad {
+  static constexpr Info info =
+      activation_grad("_threshold_grad", "ThresholdGrad", "0 where input <= threshold, else grad.", "float threshold");
+  template <class T>
+  STRIDED_HD static T fwd(T g, T x, const double* p) {
+    const T bound = static_cast<T>(p[0]);
+    return x <= bound ? T(0) : g;
+  }
+  static constexpr uint8_t reads[] = {2, 0};
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    if constexpr (I == 0) return apply_with<ThresholdGrad>(s.params, g, s.in[1]);
+    else return zero_like(g);
+  }
+};
+
 struct Threshold {
   static constexpr Info info{"threshold",
                              Promote::Same,
@@ -37,7 +54,25 @@ struct Threshold {
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
-    return masked(g, apply<LogicalNot>(apply<Le>(s.in[0], s.params[0])));
+    return apply_with<ThresholdGrad>(s.params, g, s.in[0]);
+  }
+};
+
+struct HardtanhGrad {
+  static constexpr Info info =
+      activation_grad("_hardtanh_grad", "HardtanhGrad", "grad where min_val < input < max_val or input is NaN, else 0.",
+                      "float min_val=-1, float max_val=1");
+  template <class T>
+  STRIDED_HD static T fwd(T g, T x, const double* p) {
+    const T low = static_cast<T>(p[0]), high = static_cast<T>(p[1]);
+    const T above = x <= low ? T(0) : g;
+    return x >= high ? T(0) : above;
+  }
+  static constexpr uint8_t reads[] = {2, 0};
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>& s) {
+    if constexpr (I == 0) return apply_with<HardtanhGrad>(s.params, g, s.in[1]);
+    else return zero_like(g);
   }
 };
 
@@ -61,8 +96,7 @@ struct Hardtanh {
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
-    const V& x = s.in[0];
-    return masked(g, apply<LogicalNot>(apply<LogicalOr>(apply<Le>(x, s.params[0]), apply<Ge>(x, s.params[1]))));
+    return apply_with<HardtanhGrad>(s.params, g, s.in[0]);
   }
 };
 
@@ -191,8 +225,8 @@ struct LeakyRelu {
   }
 };
 
-using PiecewiseActivations =
-    List<Threshold, Hardtanh, Hardsigmoid, HardswishGrad, Hardswish, Softshrink, PreluGrad, Prelu, LeakyRelu>;
+using PiecewiseActivations = List<ThresholdGrad, Threshold, HardtanhGrad, Hardtanh, Hardsigmoid, HardswishGrad,
+                                  Hardswish, Softshrink, PreluGrad, Prelu, LeakyRelu>;
 
 }  // namespace STRIDED_ISA
 }  // namespace strided

@@ -18,11 +18,11 @@ __all__ = ["rrelu", "rrelu_"]
 
 def _slopes(input, lower, upper, training, generator):
     """What rrelu multiplies its operand by: a tensor if training, else a number for the negative elements."""
-    if lower > upper:
-        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     for name, bound in (("lower", lower), ("upper", upper)):
         if not math.isfinite(bound):
             raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound}")
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return (lower + upper) / 2
     if not input.is_floating_point():

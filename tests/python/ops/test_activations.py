@@ -45,6 +45,20 @@ def test_no_overflow():
     assert functional["mish"](x).tolist()[2:] == [89.0, 1e4] and functional["logsigmoid"](x)[0] == -1e4
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_bounds_are_not_rounded_to_16_bits(dtype):
+    near = torch.tensor([0.1, 0.7], dtype=dtype)  # each on one side of the number
+    for bound, value in ((0.1, near[0]), (0.7, near[1])):
+        x = value.clone().requires_grad_()
+        above, y = x.item() > bound, x.double()
+        for name, f, is_kept in (
+            ("threshold", lambda x: functional.get("threshold", torch.threshold)(x, bound, 0.0), above),
+            ("hardtanh", lambda x: functional["hardtanh"](x, -1.0, bound), not above),
+        ):
+            (g,) = torch.autograd.grad(f(x), [x])
+            assert y != bound and g.item() == is_kept, (name, bound)
+
+
 def test_shrinking():
     shrink = functional["softshrink"]
     assert shrink(torch.tensor([-1.0, -0.5, 0.25, 2.0])).tolist() == [-0.5, 0.0, 0.0, 1.5]
@@ -103,6 +117,8 @@ def test_rrelu():
     assert torch.rrelu(x, 0.25, 0.75, True, generator)[4] == y[4]
     with pytest.raises(RuntimeError, match="Lower bound should be less than or equal to the upper bound"):
         torch.rrelu(x, 1.0, 0.5)
+    with pytest.raises(RuntimeError, match="lower bound must be finite"):
+        torch.rrelu(x, float("inf"), 0.5)
     with pytest.raises(RuntimeError, match="upper bound must be finite"):
         torch.rrelu(x, 0.5, float("inf"), True)
     with pytest.raises(NotImplementedError):

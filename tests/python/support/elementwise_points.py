@@ -61,6 +61,8 @@ def params_of(name):
         return {"eps": 0.1}
     if name == "threshold":
         return {"threshold": 0.4, "value": 7.0}
+    if name == "_threshold_grad":
+        return {"threshold": 0.4}
     if name in ("nn.functional.elu", "_elu_grad"):
         return {"alpha": 0.5, "scale": 2.0, "input_scale": 1.5}
     if name in ("nn.functional.softplus", "_softplus_grad"):
