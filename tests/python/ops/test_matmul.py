@@ -116,9 +116,9 @@ def test_few_columns(dtype, k):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_one_step(dtype):
-    for m, n in [(1, 1), (2, 70), (70, 2), (33, 130)]:
-        (a, wide_a), (b, wide_b), (c, wide_c) = (sample(s, dtype, i) for i, s in enumerate([(m, 1), (1, n), (m, n)]))
+def test_few_steps(dtype):
+    for m, k, n in [(1, 1, 1), (2, 1, 70), (70, 1, 2), (33, 1, 130), (9, 2, 67), (40, 3, 33), (5, 4, 64), (7, 5, 70)]:
+        (a, wide_a), (b, wide_b), (c, wide_c) = (sample(s, dtype, i) for i, s in enumerate([(m, k), (k, n), (m, n)]))
         check(a @ b, wide_a @ wide_b, dtype)
         check(b.T @ a.T, (wide_a @ wide_b).T, dtype)
         check(torch.addmm(c, a, b, beta=2, alpha=-3), 2 * wide_c - 3 * (wide_a @ wide_b), dtype, 9)
