@@ -58,7 +58,6 @@ PyObject* function_output(PyObject*, PyObject* args) {
     const Tensor& out = unwrap(t);
     if (how == 1) {
       check_inplace(node->name(), out, true);
-      bump_version(out, "mark_dirty");  // forward may have written through a pointer that nothing sees
       rebase_history(out, node, i);
     } else {
       set_history(out, node, i, how > 1);

@@ -62,7 +62,7 @@ def test_bounds_are_not_rounded_to_16_bits(dtype):
 def test_shrinking():
     shrink = functional["softshrink"]
     assert shrink(torch.tensor([-1.0, -0.5, 0.25, 2.0])).tolist() == [-0.5, 0.0, 0.0, 1.5]
-    with pytest.raises(RuntimeError, match="lambda must be greater or equal to 0"):
+    with pytest.raises(RuntimeError, match="lambda must be in range .* but found -1"):
         shrink(torch.ones(1), -1.0)
     z = functional["softsign"](torch.tensor([3 + 4j]))
     assert z.tolist() == pytest.approx([(3 + 4j) / 6])

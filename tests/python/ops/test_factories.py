@@ -93,7 +93,7 @@ def test_sizes_one_by_one():
             torch.zeros(*sizes)
     with pytest.raises(TypeError, match="multiple values|invalid combination"):
         torch.zeros(2, 3, size=(2, 3))
-    with pytest.raises(ValueError, match="Overflow"):
+    with pytest.raises(TypeError, match="Overflow"):
         torch.zeros(2, 2**70)
     with pytest.raises(RuntimeError, match="negative"):
         torch.zeros(2, -3)
