@@ -20,8 +20,8 @@ STRIDED_HD T parameter(double p) {
 
 // These gradients are ops of their own, as the bounds are compared with 16-bit floats unrounded.
 struct ThresholdGrad {
-  static constexpr Info info =
-      activation_grad("_threshold_grad", "ThresholdGrad", "0 where input <= threshold, else grad.", "float threshold=0");
+  static constexpr Info info = activation_grad("_threshold_grad", "ThresholdGrad",
+                                               "0 where input <= threshold, else grad.", "float threshold=0");
   template <class T>
   STRIDED_HD static T fwd(T g, T x, const double* p) {
     const T bound = static_cast<T>(p[0]);
