@@ -89,7 +89,7 @@ def draw_batched(func: Any, args: Any, kwargs: Any) -> Any:
         first = tensors[0]
         if name in _LIKE:
             value = _without(first, different)
-            values["input"] = value.expand(*(level.size for level in different), *first.shape)
+            values["input"] = value.expand((*(level.size for level in different), *first.shape))
             return batched(call(func, parameters, values), different)
         if any(level not in different for level in levels):
             if not name.endswith("_") or union(tensors[1:]):
@@ -99,7 +99,7 @@ def draw_batched(func: Any, args: Any, kwargs: Any) -> Any:
                 )
             drawn = _C.functions["empty"](first.shape, dtype=first.dtype, device=first.device)
             sizes = [level.size for level in different]
-            values["input"] = drawn.expand(*sizes, *first.shape).contiguous()
+            values["input"] = drawn.expand((*sizes, *first.shape)).contiguous()
             return first.copy_(batched(call(func, parameters, values), different))
         every = tuple(sorted({*levels, *different}, key=lambda level: level.number))
         wide = max(t.ndim for t in tensors)

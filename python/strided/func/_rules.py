@@ -289,7 +289,8 @@ def _where(func, args, kwargs):
 
 @rule(
     "clone contiguous detach to _convert type type_ type_as cpu cuda zeros_like ones_like empty_like full_like "
-    "resolve_conj resolve_neg conj zero_ " + " ".join(d._traits["method"] for d in _C.dtypes if d._traits["method"]),
+    "resolve_conj resolve_neg conj zero_ _with_steady_gradient "
+    + " ".join(d._traits["method"] for d in _C.dtypes if d._traits["method"]),
     RULES,
     COMPOSED,
 )
@@ -382,7 +383,7 @@ rule(
     "kthvalue mode flip rot90 narrow narrow_copy select chunk split split_with_sizes unbind unfold movedim "
     "moveaxis transpose swapdims swapaxes unflatten diagonal gather scatter scatter_add "
     "scatter_reduce slice_scatter select_scatter diagonal_scatter tril triu real imag view_as_real "
-    "view_as_complex unsafe_chunk unsafe_split logsumexp special.logsumexp linalg.vander"
+    "view_as_complex unsafe_chunk unsafe_split"
 )(along)
 rule(
     "adjoint linalg.inv inverse linalg.inverse linalg.inv_ex det linalg.det logdet slogdet linalg.slogdet linalg.lu "
@@ -397,6 +398,14 @@ rule("linalg.vecdot linalg.cross")(functools.partial(along, widest=True))
 rule("linalg.solve_triangular triangular_solve cholesky_solve cdist")(functools.partial(_along_matrices, every=True))
 
 
+@rule("linalg.vander")
+def _vander(func: Any, args: Any, kwargs: Any) -> Any:
+    """Along the last axis; one number is a vector of one element, and its result has the axis."""
+    _, values = bind(func, args, kwargs)
+    x = values.pop("x")
+    return along(func, (x if x.ndim else x.unsqueeze(0),), values)
+
+
 @rule("topk")
 def _topk(func, args, kwargs):
     parameters, values = bind(func, args, kwargs)
@@ -409,7 +418,7 @@ def _topk(func, args, kwargs):
 
 @rule(
     "sum nansum prod mean nanmean count_nonzero var std var_mean std_mean amax amin aminmax max min argmax argmin all any "
-    "median nanmedian norm linalg.vector_norm quantile nanquantile"
+    "median nanmedian norm linalg.vector_norm quantile nanquantile logsumexp special.logsumexp"
 )
 def reduction(func: Any, args: Any, kwargs: Any) -> Any:
     """Along the axes given, or along all that the function under vmap sees."""
@@ -521,7 +530,21 @@ def _decides(func, args, kwargs):
     )
 
 
-@rule("nonzero argwhere masked_select unique unique_consecutive bincount nonzero_static")
+@by_calls("nonzero_static", COMPOSED)
+def _nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    flat = (input != 0).reshape(-1)
+    # The places that count come first, in their order.
+    places = _f["sort"](flat.logical_not(), stable=True).indices[:size]
+    axes = [places // input.shape[d + 1 :].numel() % input.shape[d] for d in range(input.ndim)]
+    found = _f["stack"](axes, -1) if axes else places.reshape(-1, 1)[:, :0]
+    count = _f["arange"](len(places), device=input.device) < flat.sum()
+    found = found.masked_fill(count.logical_not().unsqueeze(-1), fill_value)
+    return _f["cat"]([found, found.new_full((size - len(places), input.ndim), fill_value)])
+
+
+@rule("nonzero argwhere masked_select unique unique_consecutive bincount")
 def _dynamic(func, args, kwargs):
     raise RuntimeError(
         "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "

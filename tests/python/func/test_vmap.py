@@ -271,3 +271,44 @@ def test_vectors_of_no_elements_are_joined_to_anything(dims):
     order = [(given[k], dims[k]) for k in (1, 0, 2)]
     rows = [torch.cat([t[i] if d == 0 else t for t, d in order], 1) for i in range(2)]
     assert made.dtype is torch.float64 and torch.equal(made, torch.stack(rows))
+
+
+def rows_of(f, *xs):
+    return torch.stack([f(*row) for row in zip(*xs)])
+
+
+def test_numbers_of_each_sample():
+    """Samples without axes: functions along an axis, and draws of their shape."""
+    x = draw(4)
+    for f in (
+        lambda a: torch.logsumexp(a, ()),
+        lambda a: torch.logsumexp(a, 0, True),
+        lambda a: torch.linalg.vander(a, N=3),
+        lambda a: torch.nonzero_static(a, size=2),
+    ):
+        assert vmap(f)(x).equal(rows_of(f, x))
+    for draw_like in (torch.rand_like, torch.randn_like, lambda a: torch.randint_like(a, 10), lambda a: a.normal_()):
+        for randomness in ("same", "different"):
+            assert vmap(draw_like, randomness=randomness)(x).shape == x.shape
+
+
+def test_nonzero_static():
+    x = draw(3, 2, 3).round()
+    for size in (0, 1, 4, 9):
+        f = lambda a: torch.nonzero_static(a, size=size, fill_value=7)  # noqa: B023, E731
+        assert vmap(f)(x).equal(rows_of(f, x))
+        assert vmap(f, in_dims=2)(x.movedim(0, 2)).equal(rows_of(f, x))
+    assert vmap(vmap(lambda a: a.nonzero_static(size=2)))(x).shape == (3, 2, 2, 1)
+    with pytest.raises(RuntimeError, match="non-negative"):
+        vmap(lambda a: torch.nonzero_static(a, size=-1))(x)
+
+
+def test_places_in_images():
+    """Rounded places have a gradient of zero, sample by sample too."""
+    image, grid = draw(2, 1, 2, 4, 5), draw(2, 1, 3, 3, 2, seed=1)
+    f = torch.nn.functional
+    for call in (
+        lambda a, g: f.grid_sample(a, g, mode="nearest", align_corners=False),
+        lambda a, g: f.fractional_max_pool2d(a, 2, 2, _random_samples=g[:, :2, 0].abs().clamp(max=0.9)),
+    ):
+        assert vmap(call)(image, grid).equal(rows_of(call, image, grid))
