@@ -238,6 +238,52 @@ def replaced(x, pairs):
     return x
 
 
+# No rule, as there would be a loop over the samples; results of a size that depends on data; PyTorch's sizes that are
+# not those of the scales; as_strided, which shows the memory of the whole batch.
+WITHOUT_RULE = set(
+    "hash_tensor histc histogram argwhere bincount masked_select resize_ resize_as_ new_empty_strided "
+    "nn.functional.ctc_loss _upsample_bilinear2d_aa as_strided as_strided.partial_views as_strided_copy".split()
+)
+
+
+@pytest.mark.parametrize("name", [n for n in OPS if n not in ABSENT | FREE | WITHOUT_RULE])
+def test_under_vmap(name):
+    """What PyTorch's vmap takes: the results are those of one call for each sample."""
+    op = OPS[name]
+    function = db.function_of(op)
+    for dtype in (torch.float64, torch.int64):
+        for _, theirs, mine, _ in pairs(name, dtype):
+            at = [i for i, x in enumerate(mine[0]) if isinstance(x, strided.Tensor)]
+            for chosen in [at, *([i] for i in at if len(at) > 1)]:
+                for dim in (0, -1) if chosen else ():
+                    compare_with_loop(op, function, theirs, mine, chosen, dim)
+
+
+def compare_with_loop(op, function, theirs, mine, chosen, dim):
+    def pair(lib, x):
+        second = x * 0.5 if x.dtype.is_floating_point else x.clone()
+        return lib.stack([x, second], dim)
+
+    in_dims = tuple(dim if i in chosen else None for i in range(len(mine[0])))
+    given = []
+    for lib, args in ((torch, theirs[0]), (strided, mine[0])):
+        given.append([pair(lib, x) if i in chosen else x for i, x in enumerate(args)])
+    try:
+        outputs(torch.vmap(op.op, in_dims, randomness="same"), given[0], theirs[1])
+        rows = []
+        for k in range(2):
+            args = [x.select(dim, k).clone() if i in chosen else x for i, x in enumerate(given[1])]
+            rows.append(db.flat(outputs(function, args, mine[1])))
+        want = [strided.stack(row) for row in zip(*rows)]
+    except Exception:
+        return
+    got = db.flat(outputs(strided.vmap(function, in_dims, randomness="same"), given[1], mine[1]))
+    assert len(got) == len(want)
+    for x, y in zip(got, want):
+        assert x.dtype is y.dtype and x.shape == y.shape
+        assert strided.allclose(x, y, rtol=1e-6, atol=1e-6, equal_nan=True)
+
+
 # The type of the error is another one, or there is none: functions of two tensors take a number for either; an index
 # out of range is an IndexError; results are cast to the dtype of out; tensors are no numbers.
 ERRORS = {
