@@ -39,6 +39,12 @@ def _slice(input, dim=0, start=None, end=None, step=1):
     return input[tuple(where)]
 
 
+def _view(input, *given, **named):
+    """What view shows; sizes that no view of the tensor has are those of a copy."""
+    first = given[0] if given else named.get("size")
+    return (input.view if isinstance(first, _C.dtype) or "dtype" in named else input.reshape)(*given, **named)
+
+
 def _copying(view, several: bool):
     def copy(input: Tensor, *args: Any, out: Any = None, **options: Any) -> Tensor:
         result = view(input, *args, **options)
@@ -58,6 +64,8 @@ def _view_function(name):
     return (
         _slice
         if name == "slice"
+        else _view
+        if name == "view"
         else (lambda x: x)
         if name == "alias"
         else inspect.getattr_static(_C.Tensor, name, None) or _f[name]
