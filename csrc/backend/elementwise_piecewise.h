@@ -18,6 +18,13 @@ STRIDED_HD T parameter(double p) {
   }
 }
 
+// A parameter that was found to fit T: negative integers wrap around in unsigned dtypes.
+template <class T>
+STRIDED_HD T wrapped_parameter(double p) {
+  if constexpr (is_int_v<T>) return p < 0 ? static_cast<T>(static_cast<int64_t>(p)) : parameter<T>(p);
+  else return static_cast<T>(p);
+}
+
 // These gradients are ops of their own, as the bounds are compared with 16-bit floats unrounded.
 struct ThresholdGrad {
   static constexpr Info info = activation_grad("_threshold_grad", "ThresholdGrad",
@@ -49,7 +56,7 @@ struct Threshold {
                              false};
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
-    const T bound = parameter<T>(p[0]), value = parameter<T>(p[1]);
+    const T bound = parameter<T>(p[0]), value = wrapped_parameter<T>(p[1]);
     return x <= bound ? value : x;
   }
   template <int I, class V>

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/profile.h"
+#include "core/promotion.h"
 #include "ops/out.h"
 #include "ops/record.h"
 #include "python/bind/bind.h"
@@ -261,6 +262,13 @@ void check_positions(const Overload& o, size_t part, const Tensor& result, const
                 "Expected out tensor to have dtype long int, but got ", info_of(out.dtype()).written, " instead");
 }
 
+// A result that out= cannot hold is a TypeError for what joins tensors, as in PyTorch (write_out: RuntimeError).
+void check_joined(const Overload& o, const Tensor& result, const Tensor& out) {
+  const bool joins = o.params[0].type == "Tensor[]" && o.name != "linalg.multi_dot";
+  STRIDED_CHECK(!joins || can_cast(result.dtype(), out.dtype()), TypeError,
+                "torch.cat(): input types can't be cast to the desired output type ", out.dtype());
+}
+
 // Without dtype= a result is computed in the dtype of out=, unless that would drop imaginary parts.
 void take_dtype(const Overload& o, PyObject** slots, const std::vector<Tensor>& inputs, const Tensor& out,
                 Owned* held) {
@@ -299,6 +307,7 @@ PyObject* run_with_out(const Overload& o, PyObject** slots) {
     results.push_back(unwrap(part));
     if (wants && !is_integral(results[i].dtype())) refuse_gradient(name);
     check_positions(o, i, results[i], outs[i]);
+    check_joined(o, results[i], outs[i]);
   }
   // Nobody else has seen the computed tensors: their objects are let go before write_out looks who holds the memory.
   if (one) {

@@ -1,5 +1,5 @@
 // Functions, methods, in-place forms and out= of every row of the op table; nothing here knows an op by name, except
-// the extra keywords (alpha, rounding_mode) at the end, and isclose, whose tolerances are checked.
+// the extra keywords (alpha, rounding_mode) at the end, and isclose and threshold, whose parameters are checked.
 #include <cmath>
 
 #include "core/promotion.h"
@@ -25,6 +25,13 @@ Notation notation(const Overload& o, int k) {
   return {"float int bool", o.params[k].optional};
 }
 
+void check_params(const OpDef& op, const Operand* in, PyObject* const* args, const double* params) {
+  if (op.id == elementwise_id<Isclose>) check_tolerances(params[0], params[1]);
+  // The value of threshold becomes an element.
+  if (op.id == elementwise_id<Threshold> && in[0].tensor && is_integral(in[0].tensor->dtype()))
+    check_fits(to_scalar(args[2]), in[0].tensor->dtype());
+}
+
 void read(const Overload& o, PyObject* const* args, Operand* in, double* params) {
   const OpDef& op = def_of(o);
   bool tensor = false;
@@ -41,7 +48,7 @@ void read(const Overload& o, PyObject* const* args, Operand* in, double* params)
   int p = 0;
   for (int i = op.arity; i < static_cast<int>(o.params.size()) && o.params[i].name != "out"; ++i)
     params[p++] = args[i] == Py_None ? none_param() : detail::to_double(args[i]);
-  if (op.id == elementwise_id<Isclose>) check_tolerances(params[0], params[1]);
+  if (p) check_params(op, in, args, params);
 }
 
 PyObject* invoke(const Overload& o, PyObject* const* args) {

@@ -200,6 +200,27 @@ Tensor make_logspace(const Scalar& start, const Scalar& end, int64_t steps, doub
   return deliver_row("logspace", logspace(start, end, steps, base, to.dtype, to.device), out, requires_grad);
 }
 
+// Bounds of which one is a tensor that the overloads for numbers do not take for one.
+void check_bounds(const char* op, const Operand& start, const Operand& end) {
+  const auto words = [](const char* name, const Operand& bound) {
+    return bound.tensor && bound.tensor->ndim() > 0 ? concat(name, " with ", bound.tensor->ndim(), " dimension(s)")
+                                                    : std::string();
+  };
+  const std::string first = words("start", start), second = words("end", end);
+  STRIDED_CHECK(first.empty() && second.empty(), RuntimeError, op,
+                " only supports 0-dimensional start and end tensors, but got ", first,
+                first.empty() || second.empty() ? "" : " and ", second, ".");
+}
+Scalar number_of(const Operand& bound) { return bound.tensor ? item(*bound.tensor) : bound.scalar; }
+Tensor linspace_of_tensors(const Operand& start, const Operand& end, int64_t steps, OPTIONS) {
+  check_bounds("linspace", start, end);
+  return make_linspace(number_of(start), number_of(end), steps, out, dtype, {}, device, {}, requires_grad);
+}
+Tensor logspace_of_tensors(const Operand& start, const Operand& end, int64_t steps, double base, OPTIONS) {
+  check_bounds("logspace", start, end);
+  return make_logspace(number_of(start), number_of(end), steps, base, out, dtype, {}, device, {}, requires_grad);
+}
+
 // ---------------------------------------------------------------- matrices
 
 Tensor make_eye(int64_t n, std::optional<int64_t> m, OPTIONS) {
@@ -302,6 +323,12 @@ void bind_spaced() {
   def<&make_logspace>(
       "logspace(Number start, Number end, int steps, float base=10.0, *, " OPTIONS_TEXT,
       "base to the power of `steps` numbers at equal distances from start to end.\n\n>>> strided.logspace(0, 2, 3)\ntensor([  1.,  10., 100.])",
+      kFunction);
+  const char* bounds = "Tensors as bounds have no dimensions (RuntimeError).";
+  def<&linspace_of_tensors>("linspace(TensorOrNumber start, TensorOrNumber end, int steps, *, " OPTIONS_TEXT, bounds,
+                            kFunction);
+  def<&logspace_of_tensors>(
+      "logspace(TensorOrNumber start, TensorOrNumber end, int steps, float base=10.0, *, " OPTIONS_TEXT, bounds,
       kFunction);
 }
 

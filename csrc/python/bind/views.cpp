@@ -1,4 +1,5 @@
 // Views: functions and methods. The properties T, mT, H, mH, real and imag stand with the Tensor type (py_tensor.cpp).
+#include "ops/copy.h"
 #include "ops/shape/view.h"
 #include "python/bind/bind.h"
 #include "python/memory_format.h"
@@ -153,6 +154,12 @@ void bind_axes() {
   def<&each<&atleast_3d>>("atleast_3d(Tensor[] *tensors)", "Each of the tensors so.", kFunction);
 }
 
+Tensor narrow_from(const Tensor& x, int64_t dim, const Tensor& start, int64_t length) {
+  STRIDED_CHECK(start.ndim() == 0 && is_integral(start.dtype()) && !is_bool(start.dtype()), RuntimeError,
+                "start must be an 0-dim integral Tensor.");
+  return narrow(x, dim, item(start).to<int64_t>(), length);
+}
+
 void bind_parts() {
   def<pick<OfAxes>(&select)>(
       "select(Tensor input, int dim, int index)",
@@ -163,6 +170,8 @@ void bind_parts() {
       "range, RuntimeError when start + length is beyond the end.\n\n>>> strided.arange(5).narrow(0, 1, 3)\ntensor([1, 2, 3])";
   def<pick<Tensor(const Tensor&, int64_t, int64_t, int64_t)>(&narrow)>(
       "narrow(Tensor input, int dim, int start, int length)", narrowed);
+  def<&narrow_from>("narrow(Tensor input, int dim, Tensor start, int length)",
+                    "The start as a tensor, which must be an integer of no dimensions (RuntimeError).");
   def<&narrow_copy>("narrow_copy(Tensor input, int dim, int start, int length, *, Tensor? out=None)",
                     "narrow as a contiguous copy.");
   def<pick<Tensor(const Tensor&, int64_t, int64_t, int64_t)>(&diagonal)>(

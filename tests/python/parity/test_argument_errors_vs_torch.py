@@ -20,6 +20,14 @@ CALLS = {
     "dim of 65 bits": lambda T: T.ones(2).sum(2**64),
     "index of 65 bits": lambda T: T.ones(2)[2**64],
     "length of 65 bits": lambda T: T.ones(2).narrow(0, 0, 2**64),
+    "narrow from a vector": lambda T: T.ones(4).narrow(0, T.tensor([1]), 2),
+    "narrow from a fraction": lambda T: T.narrow(T.ones(4), 0, T.tensor(1.0), 2),
+    "linspace from a vector": lambda T: T.linspace(T.ones(2), 2, 3),
+    "logspace to a matrix": lambda T: T.logspace(1, T.ones(2, 2), 3),
+    "cat into integers": lambda T: T.cat([T.ones(1)] * 2, out=T.ones(2).int()),
+    "vstack into integers": lambda T: T.vstack([T.ones(1)] * 2, out=T.ones(2, 1).int()),
+    "threshold beyond int32": lambda T: T.nn.functional.threshold(T.ones(1).int(), 5, 2**33),
+    "threshold beyond uint8": lambda T: T.nn.functional.threshold(T.ones(1).byte(), 5, 300),
     "count of 65 bits": lambda T: T.eye(-(2**64)),
     "seed of 65 bits": lambda T: T.Generator().manual_seed(2**64),
     "negative seed of 65 bits": lambda T: T.manual_seed(-(2**63) - 1),
@@ -154,3 +162,14 @@ def test_alpha_of_bool_tensors_keeps_them_bool(alpha):
         for made in (T.add(a, b, alpha=alpha), a.clone().add_(b, alpha=alpha), T.add(a, True, alpha=alpha)):
             seen.append((str(made.dtype), made.tolist()))
     assert seen[:3] == seen[3:]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "float32"])
+def test_value_of_threshold(dtype):
+    """A negative integer wraps around in an unsigned dtype."""
+    made = [
+        T.nn.functional.threshold(T.tensor([1, 7, 100], dtype=getattr(T, dtype)), 7, value).tolist()
+        for T in (strided, torch_ref)
+        for value in (-9, 5)
+    ]
+    assert made[:2] == made[2:]

@@ -291,7 +291,6 @@ ERRORS = {
     "ge", "gt", "heaviside", "hypot", "igamma", "igammac", "isclose", "lcm", "ldexp", "le", "logaddexp",
     "logical_and", "logical_or", "logical_xor", "lt", "maximum", "minimum", "ne", "nextafter", "rsub",
     "scatter", "scatter_add", "__rdiv__", "__rmod__", "__rpow__", "__rsub__", "aminmax", "arange", "complex",
-    "linspace", "linspace.tensor_overload", "logspace", "logspace.tensor_overload", "narrow",
     "narrow_copy", "take",
 }  # fmt: skip
 
