@@ -37,7 +37,7 @@ DIFFERENT = {
     "torch.autograd.graph.register_multi_grad_hook": "the type of a handle",
     "torch.overrides.get_testing_overrides": "signatures say more",
 }
-# What raises here, beside names that docs/left_out.md lists.
+# What raises here, beside names that docs/left_out.md lists: docs/differences.md says so.
 MISSING = {
     "torch.nested.to_padded_tensor": "nested tensors have one ragged axis",
     "torch.sparse.as_sparse_gradcheck": "no such name",
