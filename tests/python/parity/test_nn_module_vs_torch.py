@@ -110,6 +110,12 @@ def global_hooks(t):
     for h in handles:
         h.remove()
     m(t.ones(4, 2))
+    mod.register_module_forward_pre_hook(lambda m, a: log.append("not called"))
+    mod._global_forward_pre_hooks = type(mod._global_forward_pre_hooks)()  # as PyTorch's own tests clean up
+    m(t.ones(4, 2))
+    mod._global_forward_pre_hooks[0] = lambda m, a: log.append("put")
+    m(t.ones(4, 2))
+    del mod._global_forward_pre_hooks[0]
     return log
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections import OrderedDict
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from ... import _C, typename
@@ -35,16 +37,32 @@ __all__ = [
     "register_module_parameter_registration_hook",
 ]  # fmt: skip
 
-# PyTorch's names of the hooks of all modules; libraries run them.
-_global_forward_pre_hooks, _global_forward_hooks = _hooks.everywhere["forward_pre"], _hooks.everywhere["forward"]
-_global_backward_pre_hooks, _global_backward_hooks = _hooks.everywhere["backward_pre"], _hooks.everywhere["backward"]
-_global_forward_hooks_always_called, _global_forward_hooks_with_kwargs = (
-    _hooks.always_everywhere,
-    _hooks.kwargs_everywhere,
-)
-_global_parameter_registration_hooks = _hooks.parts["parameter"]
-_global_buffer_registration_hooks = _hooks.parts["buffer"]
-_global_module_registration_hooks = _hooks.parts["module"]
+# PyTorch's names of the hooks of all modules, and where each lies.  Libraries run them, and tests put new ones there.
+_GLOBAL_HOOKS: dict[str, tuple[dict[str, Any], str]] = {
+    "_global_forward_pre_hooks": (_hooks.everywhere, "forward_pre"),
+    "_global_forward_hooks": (_hooks.everywhere, "forward"),
+    "_global_backward_pre_hooks": (_hooks.everywhere, "backward_pre"),
+    "_global_backward_hooks": (_hooks.everywhere, "backward"),
+    "_global_forward_hooks_always_called": (vars(_hooks), "always_everywhere"),
+    "_global_forward_hooks_with_kwargs": (vars(_hooks), "kwargs_everywhere"),
+    "_global_parameter_registration_hooks": (_hooks.parts, "parameter"),
+    "_global_buffer_registration_hooks": (_hooks.parts, "buffer"),
+    "_global_module_registration_hooks": (_hooks.parts, "module"),
+}
+_parts = _hooks.parts
+
+
+class _ThisModule(ModuleType):
+    """The class of this Python module: a name of _GLOBAL_HOOKS is read and written where the calls read it."""
+
+
+def _shared(place: dict[str, Any], key: str) -> property:
+    return property(lambda _: place[key], lambda _, hooks: place.__setitem__(key, hooks))
+
+
+for _name, _place in _GLOBAL_HOOKS.items():
+    setattr(_ThisModule, _name, _shared(*_place))
+sys.modules[__name__].__class__ = _ThisModule
 
 _HOOKS = (
     "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",
@@ -211,7 +229,7 @@ class Module(StateDicts, HookRegistration):
             raise ValueError(
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To express '{name}' as a function of another Tensor, compute the value in the forward() method."
             )
-        if param is not None and _global_parameter_registration_hooks:
+        if param is not None and _parts["parameter"]:
             param = _hooks.replaced_part("parameter", self, name, param)
         self._parameters[name] = param
 
@@ -224,7 +242,7 @@ class Module(StateDicts, HookRegistration):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
-        if _global_buffer_registration_hooks:
+        if _parts["buffer"]:
             tensor = _hooks.replaced_part("buffer", self, name, tensor)
         self._buffers[name] = tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
@@ -234,7 +252,7 @@ class Module(StateDicts, HookRegistration):
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{typename(module)} is not a Module subclass")
         _check_name(self, "module", name, self._modules)
-        if _global_module_registration_hooks:
+        if _parts["module"]:
             module = _hooks.replaced_part("module", self, name, module)
         self._modules[name] = module
 
@@ -276,7 +294,7 @@ class Module(StateDicts, HookRegistration):
             if "_modules" not in state:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, "__dict__", "_parameters", "_buffers", "_non_persistent_buffers_set")
-            if _global_module_registration_hooks:
+            if _parts["module"]:
                 value = _hooks.replaced_part("module", self, name, value)
             state["_modules"][name] = value
         elif name in state.get("_modules", ()):
@@ -284,7 +302,7 @@ class Module(StateDicts, HookRegistration):
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
                 )
-            if _global_module_registration_hooks:
+            if _parts["module"]:
                 value = _hooks.replaced_part("module", self, name, value)
             state["_modules"][name] = value
         elif name in state.get("_buffers", ()) or type(value) is not bool and isinstance(value, Buffer):
@@ -296,7 +314,7 @@ class Module(StateDicts, HookRegistration):
                 self._forget(name, "__dict__", "_parameters", "_modules")
                 self._register_buffer_as_it_can(name, value)
             else:
-                if _global_buffer_registration_hooks:
+                if _parts["buffer"]:
                     value = _hooks.replaced_part("buffer", self, name, value)
                 state["_buffers"][name] = value
         else:
