@@ -200,7 +200,7 @@ def test_a_result_that_cannot_be_cast_leaves_all_parts_alone(name, f):
         outs[bad] = strided.ones(expected[bad].shape, dtype=strided.bool)
         if name in ("sum", "prod", "nansum", "cumsum", "cumprod") and one:
             continue  # computed in the dtype of out
-        with pytest.raises(RuntimeError):
+        with pytest.raises(TypeError if name in ("cat", "stack") else RuntimeError):
             f(spd(), outs[0] if one else tuple(outs))
         assert all((out == (1 if i == bad else 3)).all() for i, out in enumerate(outs))
 

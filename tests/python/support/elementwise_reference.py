@@ -587,7 +587,7 @@ PARAMS = {
     "_huber": [{}, {"delta": 0.25}],
     "_huber_slope": [{}, {"delta": 0.25}],
     "_softplus_grad": [{}, {"beta": 2.0, "threshold": 1.0}],
-    "threshold": [{"threshold": 0.25, "value": 7.0}, {"threshold": 1e30, "value": -1e30}],
+    "threshold": [{"threshold": 0.25, "value": 7.0}, {"threshold": 1e30, "value": 100.0}],
     "_threshold_grad": [{"threshold": 0.25}],
     "nn.functional.hardtanh": [{}, {"min_val": -2.0, "max_val": 0.5}],
     "_hardtanh_grad": [{}, {"min_val": -2.0, "max_val": 0.5}],
