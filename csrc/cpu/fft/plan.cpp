@@ -1,7 +1,5 @@
 #include "cpu/fft/plan.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <list>
@@ -321,17 +319,6 @@ std::shared_ptr<HalfPlan> make_half(int64_t n, bool wide) {
   return plan;
 }
 
-// Whether lanes of n elements fill a first-level cache of 32 KB. One of 48 KB was never seen to cost them more.
-bool lanes_fill_cache(int64_t n, bool wide) {
-#ifdef _SC_LEVEL1_DCACHE_SIZE
-  constexpr int64_t known = 32768;
-  const int64_t bytes = 2 * n * lanes_of(wide) * (wide ? 8 : 4);
-  return bytes >= known && sysconf(_SC_LEVEL1_DCACHE_SIZE) == known;
-#else
-  return false;
-#endif
-}
-
 std::shared_ptr<Costs> make_costs(int64_t n, bool wide) {
   auto plan = std::make_shared<Costs>();
   const Split split = best_split(n, wide);
@@ -340,8 +327,6 @@ std::shared_ptr<Costs> make_costs(int64_t n, bool wide) {
   // fetch the rows that come next.
   plan->row = (split.n1 == 0 ? chirp : std::min(split.cost, chirp)) * (wide ? 2 : 1.3) + 150 / static_cast<double>(n);
   plan->lanes = (kernel_cost(n, wide, 1.6) + 2.5) / lanes_of(wide);
-  // Measured on Zen 4: complex64 rows of 512 side by side 777 us, one by one 509; complex128 ones of 1024 1303, 1083.
-  if (lanes_fill_cache(n, wide)) plan->lanes *= wide ? 1.7 : 2.1;
   plan->bytes = sizeof(Costs);
   return plan;
 }
