@@ -20,7 +20,7 @@ struct Clamp {
   static constexpr OutOfRange numbers = OutOfRange::Saturate;
   template <class T>
   STRIDED_HD static T fwd(T x, T lo, T hi) {
-    // The smaller and the larger of two values as a processor has them, one instruction each: x where it is NaN.
+    // Each comparison is one instruction of the processor. It keeps an x that is NaN, and not a bound that is.
     const T above = lo > x ? lo : x, result = hi < above ? hi : above;
     if constexpr (is_float_v<T>) return math::isnan(lo) | math::isnan(hi) ? lo + hi : result;
     else return result;

@@ -73,13 +73,7 @@ namespace {
 // and of 32 bytes: a += b of 8 MB 129 and 148, of 64 MB 51 and 62; within the second-level cache they are equal.
 const KernelTable* loops_of_halves() {
   static KernelTable table;
-  v3::fill_elementwise_float(table);
-  v3::fill_elementwise_double(table);
-  v3::fill_elementwise_half(table);
-  v3::fill_elementwise_complex(table);
-  v3::fill_elementwise_signed(table);
-  v3::fill_elementwise_unsigned(table);
-  v3::fill_copy(table);
+  v3::fill(table);
   return &table;
 }
 }  // namespace

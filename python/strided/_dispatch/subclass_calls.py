@@ -108,8 +108,8 @@ def _refuse(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
 # Functions of the core without values in them.
 _PRIVATE = frozenset(
     (
-        "_backward _has_record _at_edge _leads_elsewhere _pass_number _bump_version _mark_dirty _is_view _set_grad_enabled __len__ "
-        "__hash__ __dir__ _save_archive _save_stream"
+        "_backward _has_record _at_edge _leads_elsewhere _pass_number _bump_version _mark_dirty _is_view "
+        "_set_grad_enabled __len__ __hash__ __dir__ _save_archive _save_stream"
     ).split()
 )
 _SPECIAL: dict[str, Callable[..., Any]] = {}

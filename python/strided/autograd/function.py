@@ -379,10 +379,11 @@ def _attach(cls, ctx, tensors, results, recording):
         node = _C.function_start(ctx, f"{cls.__name__}Backward", tensors)
         several = sum(map(is_differentiable, final)) > 1
         for i, r in enumerate(final):
-            if among(r, ctx._dirty):
+            dirty = among(r, ctx._dirty)
+            if dirty:
                 _mark_dirty(r)  # forward may have written through a pointer that nothing sees
             if is_differentiable(r):
-                how = 1 if among(r, ctx._dirty) else 0 if not _is_view_of(r, tensors) else 3 if several else 2
+                how = 1 if dirty else 0 if not _is_view_of(r, tensors) else 3 if several else 2
                 _C.function_output(ctx, r, i, how)
     positions = tuple(
         next((i for i, r in enumerate(final) if r is t and is_differentiable(r)), -1) if node is not None else -1

@@ -124,6 +124,9 @@ def test_few_steps(dtype):
         check(torch.addmm(c, a, b, beta=2, alpha=-3), 2 * wide_c - 3 * (wide_a @ wide_b), dtype, 9)
         check(torch.addmm(c * torch.nan, a, b, beta=0), wide_a @ wide_b, dtype)
         check(a[::2] @ b[:, ::2], wide_a[::2] @ wide_b[:, ::2], dtype)
+    big, small = torch.full((5, 2), 1e30, dtype=getattr(torch, dtype)), torch.full((2, 70), 1e-30)
+    product = torch.addmm(torch.zeros(5, 70).to(big), big, small.to(big), beta=0, alpha=1e30)  # alpha times the sum
+    assert product.isfinite().all()
 
 
 def test_integers_wrap():

@@ -14,7 +14,7 @@ import torch_names
 pytest.importorskip("torch")
 
 SCRIPT = Path(torch_examples.__file__)
-# What an example may print otherwise, beside last digits: docs/differences.md says why.
+# What an example may print otherwise, beside last digits: docs/differences.md says why. (Seeds differ in any two runs.)
 DIFFERENT = {
     "torch.resolve_conj": "conj() is a copy",
     "torch.conj": "conj() is a copy",

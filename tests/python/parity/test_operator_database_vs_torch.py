@@ -251,7 +251,7 @@ def test_under_vmap(name):
     """What PyTorch's vmap takes: the results are those of one call for each sample."""
     op = OPS[name]
     function = db.function_of(op)
-    for dtype in (torch.float64, torch.int64):
+    for dtype in (torch.float64,) if name in DIFFERENT else (torch.float64, torch.int64):
         for _, theirs, mine, _ in pairs(name, dtype):
             at = [i for i, x in enumerate(mine[0]) if isinstance(x, strided.Tensor)]
             for chosen in [at, *([i] for i in at if len(at) > 1)]:
@@ -270,13 +270,13 @@ def compare_with_loop(op, function, theirs, mine, chosen, dim):
         given.append([pair(lib, x) if i in chosen else x for i, x in enumerate(args)])
     try:
         outputs(torch.vmap(op.op, in_dims, randomness="same"), given[0], theirs[1])
-        rows = []
-        for k in range(2):
-            args = [x.select(dim, k).clone() if i in chosen else x for i, x in enumerate(given[1])]
-            rows.append(db.flat(outputs(function, args, mine[1])))
-        want = [strided.stack(row) for row in zip(*rows)]
-    except Exception:
+    except Exception:  # PyTorch's vmap does not take it
         return
+    rows = []
+    for k in range(2):
+        args = [x.select(dim, k).clone() if i in chosen else x for i, x in enumerate(given[1])]
+        rows.append(db.flat(outputs(function, args, mine[1])))
+    want = [strided.stack(row) for row in zip(*rows)]
     got = db.flat(outputs(strided.vmap(function, in_dims, randomness="same"), given[1], mine[1]))
     assert len(got) == len(want)
     for x, y in zip(got, want):
