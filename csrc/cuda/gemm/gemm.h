@@ -3,7 +3,7 @@
 // Note [Kernels of matrix products]
 // C = alpha A B + beta C comes in four shapes, each with its own limit (gemm_run.cu chooses):
 //   tile     a block computes a tile of C from slabs of A and B that pass through shared memory (gemm_tile.h on the
-//            arithmetic units, gemm_tensor.h and gemm_warpgroup.h on the tensor cores): arithmetic;
+//            arithmetic units, gemm_tensor.h, gemm_warpgroup.h and gemm_ring.h on the tensor cores): arithmetic;
 //   vector   n = 1 (or m = 1): every element of A is read once and used once (gemm_vector.h): memory;
 //   tiny     m n <= 64, k <= 64, a batch of such: several products in a block (gemm_tiny.h): memory.
 // Where the tiles are too few for the device, k is cut into parts; the sums of the parts are written down and added in
@@ -14,6 +14,7 @@
 #include "backend/backend.h"
 #include "core/dtype.h"
 #include "cuda/pointwise/loop.h"
+#include "cuda/runtime/tile_copy.h"
 
 namespace strided {
 namespace cuda {
@@ -49,6 +50,14 @@ struct GemmArgs {
   bool vector_c = false;  // rows of C may be written 16 bytes at a time
   bool vector_a = false;  // of vector kernels: A may be read several elements at a time
   OperandFlags flags_a, flags_b;
+};
+
+// Of products whose slabs come by maps (Note [Ring of slabs] in gemm_ring.h).
+struct RingArgs {
+  TileMap a, b;
+  GemmArgs gemm;
+  uint32_t parts = 1, products = 1;
+  bool moves_a[3] = {}, moves_b[3] = {};  // along which batch axes
 };
 
 struct TinyArgs {
@@ -130,9 +139,10 @@ struct GemmTile {
   // [A][B], 1: the operand can be copied in vectors along m or n. If not it is read element by element or, for the
   // tensor cores, in vectors along k (OperandFlags).
   void (*kernel[2][2])(GemmArgs) = {};
+  void (*ring[2][2])(RingArgs) = {};  // instead of them, for operands that have maps
 };
 struct GemmEntry {
-  static constexpr int kMaxTiles = 5;
+  static constexpr int kMaxTiles = 8;
   GemmTile tile[kMaxTiles];  // those that every device can run come first
   int tiles = 0;
   void (*along_k)(GemmArgs) = nullptr;

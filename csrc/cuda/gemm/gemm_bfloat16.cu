@@ -1,4 +1,4 @@
-#include "cuda/gemm/gemm_warpgroup.h"
+#include "cuda/gemm/gemm_ring.h"
 
 namespace strided {
 namespace cuda {

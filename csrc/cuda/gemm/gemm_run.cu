@@ -226,18 +226,68 @@ struct Launch {
     return best;
   }
 
+  // The map of an operand whose axis `outer` is that of m or n, and `along` it or k.
+  bool map_operand(TileMap& map, bool (&moves)[3], const GemmArgs& args, int o, const GemmTile& tile) const {
+    TileMapPlan plan;
+    plan.data = o ? args.b : args.a;
+    const int64_t outer = o ? args.n : args.m, across_k = o ? args.b_row : args.a_column;
+    const int64_t across = o ? args.b_column : args.a_row;
+    const bool along_outer = across == 1;
+    plan.rank = args.batch_axes ? kTileAxes : 2;
+    plan.size[0] = static_cast<uint64_t>(along_outer ? outer : args.k);
+    plan.size[1] = static_cast<uint64_t>(along_outer ? args.k : outer);
+    plan.box[0] = 64;
+    plan.box[1] = static_cast<uint32_t>(along_outer ? 64 : o ? tile.n : tile.m);
+    int64_t strides[kTileAxes - 1] = {along_outer ? across_k : across};
+    for (int d = 0; d < args.batch_axes; ++d) {
+      strides[d + 1] = args.batch_stride[d][o];
+      moves[d] = strides[d + 1] != 0;
+      plan.size[d + 2] = moves[d] ? args.batch_size[d].d : 1;
+    }
+    for (int d = 0; d + 1 < plan.rank; ++d) {
+      if (plan.size[d + 1] == 1) continue;
+      constexpr int64_t most = int64_t{1} << 40;
+      if (strides[d] <= 0 || strides[d] * itemsize % 16 || strides[d] * itemsize >= most) return false;
+      plan.stride[d] = static_cast<uint64_t>(strides[d] * itemsize);
+    }
+    return make_tile_map(map, plan);
+  }
+  // Whether both operands have maps for the tile.
+  bool map_operands(RingArgs& ring, const GemmArgs& args, const GemmTile& tile) const {
+    const bool whole = args.a_row == 1 || args.a_column == 1, whole_b = args.b_row == 1 || args.b_column == 1;
+    constexpr int64_t most = int64_t{1} << 31;  // of a coordinate
+    if (!whole || !whole_b || args.batch_axes > 3 || args.k == 0 || args.k >= most || !aligned(args.a, 16) ||
+        !aligned(args.b, 16))
+      return false;
+    return map_operand(ring.a, ring.moves_a, args, 0, tile) && map_operand(ring.b, ring.moves_b, args, 1, tile);
+  }
+  void launch_ring(const GemmTile& tile, RingArgs& ring, GemmArgs& args, int64_t parts) const {
+    const auto kernel = tile.ring[args.a_row == 1][args.b_column == 1];
+    in_parts(args, parts, tile.k, [&](unsigned n_parts, unsigned products) {
+      ring.gemm = args;
+      ring.parts = n_parts;
+      ring.products = products;
+      const int64_t blocks = int64_t{args.tiles_m} * args.tiles_n * n_parts * products;
+      const int64_t places = int64_t{device_info(device).multiprocessors} * tile.resident;
+      launch(kernel, dim3(static_cast<unsigned>(std::min(blocks, places))), dim3(static_cast<unsigned>(tile.threads)),
+             static_cast<size_t>(tile.shared_bytes), current_stream(device), ring);
+    });
+  }
+
   void tiles(GemmArgs& args) const {
     const GemmTile* tile = &entry.tile[0];
     Choice best = estimate(args, *tile);
     const int forced = tile_on_trial >= 0 ? tile_on_trial : forced_tile.load(std::memory_order_relaxed);
     const int choices = tiles_for(entry, device);
     STRIDED_CHECK(forced < choices, ValueError, name, ": tile ", forced, " was asked for, there are ", choices);
+    RingArgs ring;
     for (int i = 1; i < choices; ++i) {
       const Choice other = estimate(args, entry.tile[i]);
-      if (forced >= 0 ? i == forced : other.time < best.time && may_take(entry, i, device)) {
-        tile = &entry.tile[i];
-        best = other;
-      }
+      if (forced >= 0 ? i != forced : other.time >= best.time) continue;
+      if (forced < 0 && !may_take(entry, i, device)) continue;
+      if (entry.tile[i].ring[0][0] && !map_operands(ring, args, entry.tile[i])) continue;
+      tile = &entry.tile[i];
+      best = other;
     }
     args.tiles_m = static_cast<uint32_t>(ceil_div(args.m, tile->m));
     args.tiles_n = static_cast<uint32_t>(ceil_div(args.n, tile->n));
@@ -248,6 +298,7 @@ struct Launch {
     args.flags_a.along_k = std::abs(args.a_column) < std::abs(args.a_row);
     args.flags_b.along_k = std::abs(args.b_row) < std::abs(args.b_column);
     args.vector_c = in_runs(args, 2, args.c, args.c_column, args.c_row, tile->run_c, itemsize);
+    if (tile->ring[0][0]) return launch_ring(*tile, ring, args, best.parts);
     const bool vectors = tile->vector > 1;
     const auto kernel = tile->kernel[vectors && along_m][vectors && along_n];
     in_parts(args, best.parts, tile->k, [&](unsigned parts, unsigned products) {

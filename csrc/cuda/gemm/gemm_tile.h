@@ -170,27 +170,27 @@ struct Units {
   __device__ static void finish() {}
 };
 
-// Which tile a block has: bands of eight rows of tiles, column by column, so that the slabs that blocks of one time
+// Which tile is the i-th: bands of so many rows of tiles, column by column, so that the slabs that blocks of one time
 // read are few and stay in the L2 cache.
-__device__ inline void tile_of_block(const GemmArgs& args, uint32_t* tile_m, uint32_t* tile_n) {
-  constexpr uint32_t kBand = 8;
-  const uint32_t in_band = kBand * args.tiles_n, band = blockIdx.x / in_band, rest = blockIdx.x - band * in_band;
-  const uint32_t rows = args.tiles_m - band * kBand < kBand ? args.tiles_m - band * kBand : kBand;
-  *tile_m = band * kBand + rest % rows;
+template <uint32_t band_rows>
+__device__ inline void tile_of(const GemmArgs& args, uint32_t i, uint32_t* tile_m, uint32_t* tile_n) {
+  const uint32_t in_band = band_rows * args.tiles_n, band = i / in_band, rest = i - band * in_band;
+  const uint32_t left = args.tiles_m - band * band_rows, rows = left < band_rows ? left : band_rows;
+  *tile_m = band * band_rows + rest % rows;
   *tile_n = rest / rows;
 }
 
 // Writes a block's sums to C, or to the partial sums.
 template <class T, class V, class Sums>
 __device__ inline void write_tile(const GemmArgs& args, const Sums& sums, int row0, int column0, uint32_t product,
-                                  T* c) {
+                                  uint32_t part, T* c) {
   constexpr int run = Sums::kEach;
   sums.each([&](int i, int j, const V* sum) {
     const int row = row0 + i, column = column0 + j;
     if (row >= args.m || column >= args.n) return;
     if (args.partial) {
       V* to = reinterpret_cast<V*>(args.partial) +
-              ((static_cast<int64_t>(blockIdx.y) * args.batch + product) * args.m + row) * args.n + column;
+              ((static_cast<int64_t>(part) * args.batch + product) * args.m + row) * args.n + column;
 #pragma unroll
       for (int e = 0; e < run; ++e)
         if (column + e < args.n) to[e] = sum[e];
@@ -256,7 +256,7 @@ __global__ void __launch_bounds__(Sums::kThreads, kBlocks) gemm_tile_kernel(cons
   auto slab_a = [&](int s) { return slabs + s * (SlabA::kElements + SlabB::kElements); };
   auto slab_b = [&](int s) { return slab_a(s) + SlabA::kElements; };
   uint32_t tile_m, tile_n;
-  tile_of_block(args, &tile_m, &tile_n);
+  tile_of<8>(args, blockIdx.x, &tile_m, &tile_n);
   const int row0 = static_cast<int>(tile_m) * SlabA::kOuter, column0 = static_cast<int>(tile_n) * SlabB::kOuter;
   const uint32_t product = args.first + blockIdx.z;
   const Offsets at = offsets_of(args, product);
@@ -278,7 +278,7 @@ __global__ void __launch_bounds__(Sums::kThreads, kBlocks) gemm_tile_kernel(cons
       },
       [] { Sums::arrived(); }, [&](int s) { sums.template multiply<SlabA, SlabB>(slab_a(s), slab_b(s)); });
   sums.finish();
-  write_tile<T, V>(args, sums, row0, column0, product, reinterpret_cast<T*>(args.c) + at.c);
+  write_tile<T, V>(args, sums, row0, column0, product, blockIdx.y, reinterpret_cast<T*>(args.c) + at.c);
 }
 
 // A row of the table. Slabs: A and B, each for operands that are copied in vectors along m or n (true) and others.

@@ -82,31 +82,5 @@ GemmTile warpgroup_tile_of(double speed) {
 }
 #endif
 
-// The table's row of a 16-bit dtype.
-// Pieces of 64x64 for each warp: for 32 instructions it reads 4 KiB of shared memory, which takes shared memory less
-// time than the instructions take (pieces of 64x32 would take it longer). 256x128 because tiles of 128x128 would ask
-// more of the L2 cache than it gives on an H100: 64 operations for a byte, against 85. Four slabs of 24 KiB fit sm_86
-// and sm_89 too.
-// Warpgroups: with 64x256 each they read 10 KiB of shared memory, which gives 16, while the tensor cores take 128
-// cycles; four slabs of 48 KiB. With 64x128 there are twice the blocks, two of them on a multiprocessor: one multiplies
-// while the other waits.
-template <class T>
-GemmEntry half_entry() {
-  GemmEntry e = entry_of<T, float>();
-#if defined(__HIPCC__)  // no tensor cores of this kind
-  e.add(tile_of<T, float, Units<float, 64, 64, 8, 4>, 64, 64, 16, 2, 4>(1.0));
-  e.add(tile_of<T, float, Units<float, 32, 32, 4, 4>, 32, 32, 16, 2, 8>(0.6));
-#else
-  e.add(tensor_tile_of<T, Fragments<256, 128, 64, 64>, 256, 128, 32, 4, 1>(1.0));
-  e.add(tensor_tile_of<T, Fragments<128, 128, 64, 64>, 128, 128, 32, 3, 2>(0.85));
-  e.add(tensor_tile_of<T, Fragments<64, 64, 32, 32>, 64, 64, 32, 3, 4>(0.55));
-#if STRIDED_EMULATED || STRIDED_WARPGROUPS  // the build is for such devices too
-  e.add(warpgroup_tile_of<T, 128, 256, 4, 1>(1.5));
-  e.add(warpgroup_tile_of<T, 128, 128, 3, 2>(1.3));
-#endif
-#endif
-  return e;
-}
-
 }  // namespace cuda
 }  // namespace strided

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuda_emulation_fiber.h"
+#include "cuda_emulation_tiles.h"
 #include "cuda_emulation_warpgroup.h"
 
 uint3 threadIdx, blockIdx;
@@ -27,7 +28,7 @@ uint64_t first_seed() {
   return seed ? std::strtoull(seed, nullptr, 10) : 1;
 }
 
-enum class State : uint8_t { Ready, AtBarrier, AtWarp, Ended };
+enum class State : uint8_t { Ready, AtBarrier, AtWarp, AtFlag, Ended };
 
 struct Copy {
   char* to;
@@ -41,6 +42,7 @@ struct Thread {
   State state = State::Ready;
   bool started = false;
   Site site{};                            // where it waits
+  std::function<bool()> passed;           // what it waits for at a flag
   std::vector<std::vector<Copy>> copies;  // on their way, by group; the last group is open
 };
 
@@ -82,6 +84,8 @@ class Machine {
   void run(dim3 grid, dim3 block, size_t dynamic_shared, bool asked, const std::function<void()>& kernel);
   int barrier(Barrier kind, int predicate, Site site);
   const char* exchange(unsigned mask, const void* value, size_t size, Site site);
+  void wait_until(std::function<bool()> passed, Site site);
+  uint64_t random_number() { return shuffled_ ? random_() : 0; }
   unsigned lane() const { return current_ % 32; }
   Thread& current() { return threads_[current_]; }
   unsigned number() const { return current_; }
@@ -98,6 +102,7 @@ class Machine {
   void make_ready(unsigned t);
   void finish_meeting(Meeting& m);
   void finish_complete();
+  void pass_flags();
   unsigned alive(unsigned warp) const;
   std::string waiting() const;
 
@@ -201,6 +206,19 @@ void Machine::finish_complete() {
     if (m.arrived && m.arrived == (m.mask & alive(m.warp))) finish_meeting(m);
 }
 
+void Machine::wait_until(std::function<bool()> passed, Site site) {
+  threads_[current_].passed = std::move(passed);
+  wait(State::AtFlag, site);
+}
+
+// Threads whose flags let them pass; where there are none, a copy on its way comes, and so on.
+void Machine::pass_flags() {
+  do {
+    for (unsigned t = 0; t < threads_.size(); ++t)
+      if (threads_[t].state == State::AtFlag && threads_[t].passed()) make_ready(t);
+  } while (ready_.empty() && bring_a_tile(random_number()));
+}
+
 const char* Machine::exchange(unsigned mask, const void* value, size_t size, Site site) {
   const unsigned warp = current_ / 32, me = lane();
   if (!(mask >> me & 1)) fail("a warp operation whose mask leaves out the lane itself", site);
@@ -259,15 +277,16 @@ Arena Machine::arena() const {
 }
 
 std::string Machine::waiting() const {
-  unsigned n[4] = {};
+  unsigned n[5] = {};
   Site site{};
   for (const Thread& t : threads_) {
     ++n[static_cast<int>(t.state)];
-    if (t.state == State::AtBarrier || t.state == State::AtWarp) site = t.site;
+    if (t.state != State::Ready && t.state != State::Ended) site = t.site;
   }
   return "block " + text(blockIdx) + " is stuck: of " + std::to_string(threads_.size()) + " threads " +
          std::to_string(n[1]) + " wait at a barrier, " + std::to_string(n[2]) +
-         " at a warp operation (one of them at " + text(site) + "), " + std::to_string(n[3]) + " have ended";
+         " at a warp operation, " + std::to_string(n[3]) + " at a flag (one of them at " + text(site) + "), " +
+         std::to_string(n[4]) + " have ended";
 }
 
 void Machine::run_block() {
@@ -285,6 +304,7 @@ void Machine::run_block() {
   meetings_.clear();
   for (Array& a : arrays_) a.clear();
   begin_block(static_cast<unsigned>(threads_.size()));
+  forget_tiles();
   at_barrier_ = ended_ = 0;
   for (;;) {
     while (!ready_.empty()) {
@@ -307,6 +327,7 @@ void Machine::run_block() {
     }
     // Nobody can run: warps whose lanes are all there go on. (A lane that has ended is not waited for.)
     finish_complete();
+    if (ready_.empty()) pass_flags();
     if (ready_.empty()) {
       error_ = waiting();
       return;
@@ -363,6 +384,8 @@ const char* exchange(unsigned mask, const void* value, size_t size, Site site) {
   return machine().exchange(mask, value, size, site);
 }
 unsigned lane() { return machine().lane(); }
+void wait_until(std::function<bool()> passed, Site site) { machine().wait_until(std::move(passed), site); }
+uint64_t random_number() { return machine().random_number(); }
 void async_copy(void* to, const void* from, size_t bytes, int valid, const char* file, int line) {
   const Site site{file, line};
   if (reinterpret_cast<uintptr_t>(to) % bytes || (valid && reinterpret_cast<uintptr_t>(from) % bytes))

@@ -93,6 +93,19 @@ void async_copy(void* to, const void* from, size_t bytes, int valid, const char*
 void async_commit();
 void async_wait(unsigned groups);
 
+// mbarrier and cp.async.bulk.tensor (cuda_emulation_tiles.h).
+bool make_tile_map(void* bytes, const void* data, int rank, const uint64_t* size, const uint64_t* stride,
+                   const uint32_t* box);
+void prepare_flag(uint64_t* flag, uint32_t arrivals);
+void arrive(uint64_t* flag, uint32_t bytes, const char* file = __builtin_FILE(), int line = __builtin_LINE());
+void wait_for_phase(uint64_t* flag, uint32_t parity, const char* file = __builtin_FILE(),
+                    int line = __builtin_LINE());
+void copy_tile(void* to, const void* map, const int* at, int rank, uint64_t* flag,
+               const char* file = __builtin_FILE(), int line = __builtin_LINE());
+// The thread goes on no sooner than this is so. And a number from the order's seed; 0 where threads run by number.
+void wait_until(std::function<bool()> passed, Site site);
+uint64_t random_number();
+
 // What a library that works on device memory needs to know of these devices (cusolver_emulated.cpp), as it shares no
 // symbol with the one that it serves.
 struct Devices {
