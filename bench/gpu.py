@@ -1,6 +1,7 @@
 """strided on a CUDA device beside PyTorch and CuPy: the same work, in one process, in turns.
 
-    python bench/gpu.py [--megabytes 64,1024,4096] [--only TEXT] [--json FILE] [--tiles] [--seconds N] [--smoke]
+    python bench/gpu.py [--megabytes 64,1024,4096] [--only TEXT] [--libraries torch,cupy] [--json FILE] [--tiles]
+                        [--seconds N] [--smoke]
 
 Large work is measured with events around a batch of calls and given as bandwidth, as a fraction of the bandwidth of a
 plain copy of the same size measured in the same run, and as a ratio to each other library. Products of matrices, linear
@@ -280,6 +281,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", default="64,1024,4096", help="sizes of an operand")
     parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--libraries", default="torch,cupy", help="the other ones")
     parser.add_argument("--json", metavar="FILE", help="write the figures there")
     parser.add_argument("--tiles", action="store_true", help="also measure every tile of the matrix products")
     parser.add_argument("--seconds", type=float, default=86400, help="leave out what has not begun by then")
@@ -287,7 +289,7 @@ def main() -> int:
     arguments = parser.parse_args()
     environment.clean()
     libraries = []
-    for name in ("strided", "torch", "cupy"):
+    for name in ["strided", *filter(None, arguments.libraries.split(","))]:
         try:
             lib = Library(name)
         except Exception as error:
@@ -311,7 +313,9 @@ def main() -> int:
     for megabytes in sizes[1:]:
         bandwidths(libraries, figures, smoke, only, megabytes)
     if arguments.tiles:
-        figures.measure("tiles", lambda: figures.data.update(tiles=gpu_matrices.tile_table(ours, seconds_of, smoke)))
+        figures.measure(
+            "tiles", lambda: figures.data.update(tiles=gpu_matrices.tile_table(ours, seconds_of, smoke, only))
+        )
     figures.write()
     if figures.left_out:
         print("left out for want of time:", "; ".join(figures.left_out))

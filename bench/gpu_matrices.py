@@ -127,7 +127,7 @@ def all_cases(smoke):
     return product_cases(smoke) + system_cases(smoke) + order_cases(smoke)
 
 
-def tile_table(lib, seconds_of, smoke):
+def tile_table(lib, seconds_of, smoke, only):
     """Every tile of the table for a few shapes, in FLOP/s: where the speeds in csrc/cuda/gemm_*.cu come from."""
     force = __import__("strided")._C.functions["_cuda_force_gemm_tile"]
     shapes = (
@@ -139,13 +139,15 @@ def tile_table(lib, seconds_of, smoke):
     found = []
     print("\ntiles of matrix products: GFLOP/s of each row of the table, and of the row that is chosen")
     for dtype in ("float32", "float64", "bfloat16", "complex64", "int32"):
+        if only not in dtype:
+            continue
         for m, n, k in shapes:
             a, b = lib.rand(m, k, dtype=dtype), lib.rand(k, n, dtype=dtype)
             rates = []
-            for tile in (0, 1, 2, 3, 4, -1):
+            for tile in (0, 1, 2, 3, 4, 5, 6, -1):
                 force(tile)
                 try:
-                    seconds = seconds_of(lib, lambda: a @ b, 1 if smoke else 5, 1 if smoke else 5)
+                    seconds = seconds_of(lib, lambda: a @ b, 1 if smoke else 3, 1 if smoke else 3)
                 except ValueError:  # the table of this dtype is shorter, or for other devices
                     rates.append(None)
                 else:

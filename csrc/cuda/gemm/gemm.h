@@ -58,6 +58,7 @@ struct RingArgs {
   GemmArgs gemm;
   uint32_t parts = 1, products = 1;
   bool moves_a[3] = {}, moves_b[3] = {};  // along which batch axes
+  uint64_t patience = 0;                  // nanoseconds until a block gives up; 0: never
 };
 
 struct TinyArgs {

@@ -1,10 +1,11 @@
-// Products of tiles by warpgroups whose slabs the tensor memory accelerator brings (tile_copy.h).
+// Products of tiles by warpgroups whose slabs the tensor memory accelerator brings.
 //
 // Note [Ring of slabs]
-// A block has one warpgroup that asks for slabs (one thread of it does) and kConsumers that multiply, 64 rows of the tile
-// each. Slabs pass through a ring of kStages places: `full` says that both slabs of a place have come, `empty` that all
-// consumers have multiplied them. As many blocks as the device has multiprocessors take tiles by turns, so the slabs of
-// the next tile come while the sums of this one are written. The warpgroup that asks gives its registers to the others.
+// A block has one warpgroup that asks for slabs (one thread of it does; Note [Maps of tensors] in tile_copy.h) and
+// kConsumers that multiply, 64 rows of the tile each. Slabs pass through a ring of kStages places (Note [Flags] there):
+// `full` says that both slabs of a place have come, `empty` that all consumers have multiplied them. There are as many
+// blocks as the device has multiprocessors. They take tiles by turns, so the slabs of the next tile come while the sums
+// of this one are written. The warpgroup that asks gives its registers to the others.
 // (The scheme is that of CUTLASS's persistent warp-specialized kernels, docs "Efficient GEMM in CUDA".)
 #pragma once
 
@@ -96,7 +97,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1) gemm_ring_kernel(const STR
     place = 0;
     parity ^= 1;
   };
-  // f(row, column, first k, depth, product, part) for this block's tiles.
+  // f(row, column, first k, depth, product, part) for this block's tiles, until it gives up.
   const auto each_tile = [&](auto f) {
 #pragma unroll 1
     for (int64_t w = blockIdx.x; w < all; w += gridDim.x) {
@@ -106,8 +107,9 @@ __global__ void __launch_bounds__(Shape::kThreads, 1) gemm_ring_kernel(const STR
       uint32_t tile_m, tile_n;
       tile_of<Shape::kN >= 2 * Shape::kM ? 16 : 8>(args, static_cast<uint32_t>(w % tiles), &tile_m, &tile_n);
       const int64_t k0 = part * args.part, rest = args.k - k0;
-      f(static_cast<int>(tile_m) * Shape::kM, static_cast<int>(tile_n) * Shape::kN, k0,
-        rest < args.part ? rest : args.part, product, part);
+      if (!f(static_cast<int>(tile_m) * Shape::kM, static_cast<int>(tile_n) * Shape::kN, k0,
+             rest < args.part ? rest : args.part, product, part))
+        return;
     }
   };
 
@@ -119,13 +121,14 @@ __global__ void __launch_bounds__(Shape::kThreads, 1) gemm_ring_kernel(const STR
       find_matrix(ring, product, at_a, at_b);
 #pragma unroll 1
       for (int64_t k = 0; k < depth; k += kDepth) {
-        wait_for_phase(empty + place, parity ^ 1);
+        if (!wait_for_phase(empty + place, parity ^ 1, ring.patience)) return false;
         arrive_expecting(full + place, Shape::kBytes);
         const int from = static_cast<int>(k0 + k);
         SlabA::ask(slab_a(place), ring.a, row0, from, at_a, args.batch_axes > 0, full + place);
         SlabB::ask(slab_b(place), ring.b, column0, from, at_b, args.batch_axes > 0, full + place);
         next_place();
       }
+      return true;
     });
     return;
   }
@@ -139,7 +142,10 @@ __global__ void __launch_bounds__(Shape::kThreads, 1) gemm_ring_kernel(const STR
     };
 #pragma unroll 1
     for (int64_t k = 0; k < depth; k += kDepth) {
-      wait_for_phase(full + place, parity);
+      if (!wait_for_phase(full + place, parity, ring.patience)) {
+        sums.finish();
+        return false;
+      }
       sums.template multiply<SlabA, SlabB>(slab_a(place), slab_b(place));
       if (before >= 0) leave(before);
       before = place;
@@ -149,6 +155,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1) gemm_ring_kernel(const STR
     if (before >= 0) leave(before);
     write_tile<T, float>(args, sums, row0, column0, product, part,
                          reinterpret_cast<T*>(args.c) + offsets_of(args, product).c);
+    return true;
   });
 }
 

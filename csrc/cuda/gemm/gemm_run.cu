@@ -36,7 +36,8 @@ const GemmTable& gemm_table() {
 #undef STRIDED_UNITS
 
 std::atomic<int> forced_tile{-1};
-thread_local int tile_on_trial = -1;  // goes before it
+thread_local int tile_on_trial = -1;        // goes before it
+constexpr uint64_t kPatience = 1000000000;  // of a trial; nanoseconds
 
 // The first rows of the table are for every device.
 int tiles_for(const GemmEntry& entry, int device) {
@@ -78,7 +79,8 @@ bool in_runs(const GemmArgs& args, int o, const char* data, int64_t along, int64
 // A tile that no GPU has run yet (GemmTile::proven) is taken by itself on a device where it has shown the same bits as
 // the first tile of the table: for factors that are small integers, of which every order of additions has the same
 // sum, with either operand contiguous along either axis, at the edges of tiles and slabs. A tile that fails, or whose
-// launch does, is left alone from then on; products are right without it. tests/gpu runs all of them.
+// launch does, or whose slabs do not come within a second, is left alone from then on; products are right without it.
+// tests/gpu runs all of them.
 template <class T>
 bool has_the_bits_of_the_first(const GemmTile& tile, int i, int device) {
   const int64_t m = tile.m + 16, n = tile.n + 24, k = tile.k + 40;  // chunks of 16 bytes stay whole
@@ -103,6 +105,7 @@ bool has_the_bits_of_the_first(const GemmTile& tile, int i, int device) {
     plan.c = {product.data(), n, 1};
     plan.alpha = &one, plan.beta = &zero;
     for (const int by : {0, i}) {
+      check(cudaMemsetAsync(product.data(), 0xff, bytes, stream), "matmul");  // a tile that writes nothing fails
       tile_on_trial = by;
       gemm(plan);
       check(cudaMemcpyAsync(found[by > 0].data(), product.data(), bytes, cudaMemcpyDeviceToHost, stream), "matmul");
@@ -267,6 +270,7 @@ struct Launch {
       ring.gemm = args;
       ring.parts = n_parts;
       ring.products = products;
+      ring.patience = tile_on_trial >= 0 ? kPatience : 0;
       const int64_t blocks = int64_t{args.tiles_m} * args.tiles_n * n_parts * products;
       const int64_t places = int64_t{device_info(device).multiprocessors} * tile.resident;
       launch(kernel, dim3(static_cast<unsigned>(std::min(blocks, places))), dim3(static_cast<unsigned>(tile.threads)),

@@ -5,10 +5,8 @@
 // memory by itself. Each warpgroup has 64 rows of the tile; the slabs are those of gemm_tensor.h, 64 of k deep, whose
 // lines of 128 bytes with exchanged chunks are what the instruction expects. The products of one slab are under way
 // while the threads wait for the next slab and start to bring a later one, so a slab's place is free one turn later
-// than elsewhere (kBehind). What this leaves out: copies by the tensor memory accelerator, which would take the threads
-// off the copies but needs a map of each operand made by the driver and strides of 16 bytes; warps that only copy,
-// which would hand registers to the others (setmaxnreg) and need no barrier of the whole block; clusters, whose blocks
-// would read half of each slab from L2.
+// than elsewhere (kBehind). Operands of any layout will do; gemm_ring.h is for those that the tensor memory accelerator
+// can read.
 #pragma once
 
 #include "cuda/gemm/gemm_tensor.h"

@@ -72,21 +72,32 @@ __device__ inline void arrive_expecting(uint64_t* flag, uint32_t bytes) {
                : "memory");
 #endif
 }
-__device__ inline void wait_for_phase(uint64_t* flag, uint32_t parity) {
+// False where the phase has not ended after `patience` nanoseconds; 0: waits for ever.
+__device__ inline bool wait_for_phase(uint64_t* flag, uint32_t parity, uint64_t patience) {
 #if STRIDED_EMULATED
-  ::cuda_emulation::wait_for_phase(flag, parity);
+  return ::cuda_emulation::wait_for_phase(flag, parity, patience > 0);
 #elif __CUDA_ARCH__ >= 900
-  asm volatile(
-      "{\n"
-      ".reg .pred passed;\n"
-      "again:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 passed, [%0], %1;\n"
-      "@passed bra done;\n"
-      "bra again;\n"
-      "done:\n"
-      "}\n" ::"r"(shared_address(flag)),
-      "r"(parity)
-      : "memory");
+  uint64_t begin = 0;
+  for (;;) {
+    uint32_t passed;
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n"
+        "}\n"
+        : "=r"(passed)
+        : "r"(shared_address(flag)), "r"(parity)
+        : "memory");
+    if (passed) return true;
+    if (patience == 0) continue;
+    uint64_t now;
+    asm volatile("mov.u64 %0, %globaltimer;\n" : "=l"(now));
+    if (begin == 0) begin = now;
+    else if (now - begin > patience) return false;
+  }
+#else
+  return false;
 #endif
 }
 
@@ -97,8 +108,8 @@ __device__ inline void copy_tile(void* shared, const TileMap& map, int at0, int 
   ::cuda_emulation::copy_tile(shared, map.bytes, at, 2, flag);
 #elif __CUDA_ARCH__ >= 900
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];\n" ::"r"(
-          shared_address(shared)),
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4}], [%2];\n" ::"r"(shared_address(shared)),
       "l"(&map), "r"(shared_address(flag)), "r"(at0), "r"(at1)
       : "memory");
 #endif
@@ -110,8 +121,8 @@ __device__ inline void copy_tile(void* shared, const TileMap& map, int at0, int 
   ::cuda_emulation::copy_tile(shared, map.bytes, at, 5, flag);
 #elif __CUDA_ARCH__ >= 900
   asm volatile(
-      "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, "
-      "%7}], [%2];\n" ::"r"(shared_address(shared)),
+      "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];\n" ::"r"(shared_address(shared)),
       "l"(&map), "r"(shared_address(flag)), "r"(at0), "r"(at1), "r"(outer[0]), "r"(outer[1]), "r"(outer[2])
       : "memory");
 #endif

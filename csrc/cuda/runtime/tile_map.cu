@@ -36,8 +36,8 @@ Encode find_encode() {
 bool make_tile_map(TileMap& map, const TileMapPlan& plan) {
   static const Encode encode = find_encode();
   constexpr uint32_t step[kTileAxes] = {1, 1, 1, 1, 1};
-  return encode && encode(map.bytes, kUInt16, static_cast<uint32_t>(plan.rank), const_cast<void*>(plan.data), plan.size, plan.stride,
-                          plan.box, step, kNoInterleave, kSwizzle128, kL2By256, kZeros) == 0;
+  return encode && encode(map.bytes, kUInt16, static_cast<uint32_t>(plan.rank), const_cast<void*>(plan.data), plan.size,
+                          plan.stride, plan.box, step, kNoInterleave, kSwizzle128, kL2By256, kZeros) == 0;
 }
 #endif
 

@@ -41,8 +41,9 @@ struct Thread {
   uint3 index{};
   State state = State::Ready;
   bool started = false;
-  Site site{};                            // where it waits
-  std::function<bool()> passed;           // what it waits for at a flag
+  Site site{};                   // where it waits
+  std::function<bool()> passed;  // what it waits for at a flag
+  bool may_give_up = false, gave_up = false;
   std::vector<std::vector<Copy>> copies;  // on their way, by group; the last group is open
 };
 
@@ -84,7 +85,7 @@ class Machine {
   void run(dim3 grid, dim3 block, size_t dynamic_shared, bool asked, const std::function<void()>& kernel);
   int barrier(Barrier kind, int predicate, Site site);
   const char* exchange(unsigned mask, const void* value, size_t size, Site site);
-  void wait_until(std::function<bool()> passed, Site site);
+  bool wait_until(std::function<bool()> passed, bool may_give_up, Site site);
   uint64_t random_number() { return shuffled_ ? random_() : 0; }
   unsigned lane() const { return current_ % 32; }
   Thread& current() { return threads_[current_]; }
@@ -206,9 +207,13 @@ void Machine::finish_complete() {
     if (m.arrived && m.arrived == (m.mask & alive(m.warp))) finish_meeting(m);
 }
 
-void Machine::wait_until(std::function<bool()> passed, Site site) {
-  threads_[current_].passed = std::move(passed);
+bool Machine::wait_until(std::function<bool()> passed, bool may_give_up, Site site) {
+  Thread& me = threads_[current_];
+  me.passed = std::move(passed);
+  me.may_give_up = may_give_up;
+  me.gave_up = false;
   wait(State::AtFlag, site);
+  return !me.gave_up;
 }
 
 // Threads whose flags let them pass; where there are none, a copy on its way comes, and so on.
@@ -217,6 +222,12 @@ void Machine::pass_flags() {
     for (unsigned t = 0; t < threads_.size(); ++t)
       if (threads_[t].state == State::AtFlag && threads_[t].passed()) make_ready(t);
   } while (ready_.empty() && bring_a_tile(random_number()));
+  if (!ready_.empty()) return;
+  for (unsigned t = 0; t < threads_.size(); ++t)
+    if (threads_[t].state == State::AtFlag && threads_[t].may_give_up) {
+      threads_[t].gave_up = true;
+      make_ready(t);
+    }
 }
 
 const char* Machine::exchange(unsigned mask, const void* value, size_t size, Site site) {
@@ -284,9 +295,9 @@ std::string Machine::waiting() const {
     if (t.state != State::Ready && t.state != State::Ended) site = t.site;
   }
   return "block " + text(blockIdx) + " is stuck: of " + std::to_string(threads_.size()) + " threads " +
-         std::to_string(n[1]) + " wait at a barrier, " + std::to_string(n[2]) +
-         " at a warp operation, " + std::to_string(n[3]) + " at a flag (one of them at " + text(site) + "), " +
-         std::to_string(n[4]) + " have ended";
+         std::to_string(n[1]) + " wait at a barrier, " + std::to_string(n[2]) + " at a warp operation, " +
+         std::to_string(n[3]) + " at a flag (one of them at " + text(site) + "), " + std::to_string(n[4]) +
+         " have ended";
 }
 
 void Machine::run_block() {
@@ -384,7 +395,9 @@ const char* exchange(unsigned mask, const void* value, size_t size, Site site) {
   return machine().exchange(mask, value, size, site);
 }
 unsigned lane() { return machine().lane(); }
-void wait_until(std::function<bool()> passed, Site site) { machine().wait_until(std::move(passed), site); }
+bool wait_until(std::function<bool()> passed, bool may_give_up, Site site) {
+  return machine().wait_until(std::move(passed), may_give_up, site);
+}
 uint64_t random_number() { return machine().random_number(); }
 void async_copy(void* to, const void* from, size_t bytes, int valid, const char* file, int line) {
   const Site site{file, line};

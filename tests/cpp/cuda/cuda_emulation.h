@@ -98,12 +98,14 @@ bool make_tile_map(void* bytes, const void* data, int rank, const uint64_t* size
                    const uint32_t* box);
 void prepare_flag(uint64_t* flag, uint32_t arrivals);
 void arrive(uint64_t* flag, uint32_t bytes, const char* file = __builtin_FILE(), int line = __builtin_LINE());
-void wait_for_phase(uint64_t* flag, uint32_t parity, const char* file = __builtin_FILE(),
+// False: nothing else can go on, and the thread may give up.
+bool wait_for_phase(uint64_t* flag, uint32_t parity, bool may_give_up, const char* file = __builtin_FILE(),
                     int line = __builtin_LINE());
-void copy_tile(void* to, const void* map, const int* at, int rank, uint64_t* flag,
-               const char* file = __builtin_FILE(), int line = __builtin_LINE());
-// The thread goes on no sooner than this is so. And a number from the order's seed; 0 where threads run by number.
-void wait_until(std::function<bool()> passed, Site site);
+void copy_tile(void* to, const void* map, const int* at, int rank, uint64_t* flag, const char* file = __builtin_FILE(),
+               int line = __builtin_LINE());
+// The thread goes on no sooner than this is so; or, with false, when no thread can go on and this one may give up.
+bool wait_until(std::function<bool()> passed, bool may_give_up, Site site);
+// From the order's seed; 0 where threads run by number.
 uint64_t random_number();
 
 // What a library that works on device memory needs to know of these devices (cusolver_emulated.cpp), as it shares no

@@ -4,7 +4,7 @@
 // A copy arrives when it is asked for, or when nothing else can go on: either may show what was not waited for. Flags
 // are known by their address in shared memory. An error is: a flag that was not prepared, arrivals or bytes too many, a
 // map that the driver would refuse, a box that is not aligned, lies outside of shared memory, or comes to where a
-// product under way reads.
+// product under way reads. STRIDED_EMULATE_LOST_COPIES=1: none arrives.
 #pragma once
 
 #include <cstddef>

@@ -398,19 +398,21 @@ TEST(CudaGemm, SameBitsInEveryOrder) {
 // In processes of their own: a tile's trial is kept.
 TEST(CudaGemm, TilesThatNoGpuHasProvenShowThatTheyCan) {
   if (device_info(0).major != 9) GTEST_SKIP() << "for other devices";
-  for (const char* broken : {"0", "1"})
+  for (const char* broken : {"", "STRIDED_EMULATE_WRONG_PRODUCTS", "STRIDED_EMULATE_LOST_COPIES"})
     EXPECT_EXIT(
         {
-          setenv("STRIDED_EMULATE_WRONG_PRODUCTS", broken, 1);
+          if (*broken) setenv(broken, "1", 1);
           std::mt19937 random(15);
           Product p(DType::BFloat16, {}, 128, 1024, 64, random, true);
           const std::vector<char> got = p.run();
           cuda_emulation::count_products();
           const bool same = got == p.run();
           const size_t products = cuda_emulation::count_products();  // of the second: no trial is among them
-          const bool good = *broken == '0';
+          const bool lost = std::string(broken) == "STRIDED_EMULATE_LOST_COPIES";
+          const bool good = !*broken || lost;  // the tiles whose slabs the threads bring
           bool right = same && (products > 0) == good;
           for (const int i : {3, 4}) right = right && may_take_tile(DType::BFloat16, i, 0) == good;
+          for (const int i : {5, 6}) right = right && may_take_tile(DType::BFloat16, i, 0) == !*broken;
           const ForcedTile forced(0);
           std::exit(right && p.run() == got ? 0 : 1);
         },
@@ -430,6 +432,41 @@ TEST(CudaGemm, TilesThatFitOnlyOtherDevices) {
   }
   p.run();
   EXPECT_EQ(cuda_emulation::count_products(), 3u * 3 * 2 * 4);  // tiles, warpgroups, 16 of k
+}
+
+// Rings: what has no map takes another tile; batches of any axes; blocks that take several tiles.
+TEST(CudaGemm, RingsOfSlabs) {
+  if (device_info(0).major != 9) GTEST_SKIP() << "for other devices";
+  std::mt19937 random(16);
+  const auto rings = [&](Product& p, const char* what) {  // whether one was taken
+    cuda_emulation::count_products();
+    p.check(what);
+    return cuda_emulation::count_products() > 0;
+  };
+  for (const int tile : {5, 6}) {
+    const ForcedTile forced(tile);
+    for (int axes = 0; axes < 5; ++axes) {
+      std::vector<int64_t> batch(static_cast<size_t>(axes), 2);
+      Product p(DType::BFloat16, batch, 72, 80, 72, random, true);
+      EXPECT_TRUE(rings(p, "batch"));
+      if (axes == 0) continue;
+      p.b.strides[0] = 0;
+      EXPECT_TRUE(rings(p, "one B"));
+    }
+    Product apart(DType::Float16, {2, 3, 2}, 40, 48, 64, random, true);  // no two axes are one
+    apart.a.strides[0] = apart.b.strides[1] = 0;
+    EXPECT_TRUE(rings(apart, "three axes"));
+    // As many tiles as the device has multiprocessors, and more.
+    Product many(DType::BFloat16, {}, 8, 40000, 64, random, true);
+    EXPECT_TRUE(rings(many, "several tiles for a block"));
+    Product odd(DType::BFloat16, {}, 72, 80, 71, random, true);  // rows of A are no multiples of 16 bytes
+    EXPECT_FALSE(rings(odd, "no map"));
+    Product none(DType::BFloat16, {}, 72, 80, 0, random, true);
+    EXPECT_FALSE(rings(none, "k = 0"));
+    Product all(DType::BFloat16, {}, 72, 80, 64, random, true);
+    all.a.strides[0] = 0;  // one row for all
+    EXPECT_FALSE(rings(all, "rows that stand still"));
+  }
 }
 #endif
 
