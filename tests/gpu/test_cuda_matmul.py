@@ -1,6 +1,9 @@
 """Matrix products on a CUDA device against the CPU: every function, dtype, layout and gradient. On a GPU, or
 emulated."""
 
+import subprocess
+import sys
+
 import cuda_device
 import pytest
 import strided as torch
@@ -76,8 +79,7 @@ def test_layouts(dtype):
     on_both(torch.matmul, batch.permute(2, 0, 3, 1), operand(dtype, 2, 1, 24, 9))
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64", "int32"])
-def test_every_tile(dtype):
+def every_tile(dtype, tiles):
     force = torch._C.functions["_cuda_force_gemm_tile"]
     shapes = (
         [(40, 24, 56), (130, 70, 260)]
@@ -85,7 +87,7 @@ def test_every_tile(dtype):
         else [(40, 24, 56), (130, 70, 260), (1000, 1030, 777), (256, 4096, 512)]
     )
     try:
-        for tile in range(8):
+        for tile in tiles:
             force(tile)
             for m, k, n in shapes:
                 a, b = operand(dtype, m, k), operand(dtype, k, n)
@@ -97,6 +99,19 @@ def test_every_tile(dtype):
                 on_both(torch.mm, operand(dtype, k, m).t(), operand(dtype, n, k).t())
     finally:
         force(-1)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64", "int32"])
+def test_every_tile(dtype):
+    every_tile(dtype, range(3))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_tiles_that_no_gpu_has_run(dtype):
+    """In a process of their own: a fault of the device ends a process's use of it."""
+    code = f"import sys; sys.path[:] = {sys.path!r}; import test_cuda_matmul as t; t.every_tile({dtype!r}, range(3, 8))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
 
 
 def test_views_keep_their_strides_on_the_device():

@@ -125,6 +125,14 @@ __device__ inline T scaled(const GemmArgs& args, V sum, const T* c) {
   return narrowed<T>(result);
 }
 
+// No GPU had run a tile that is not proven when this was written (Note [Tiles on trial] in gemm_run.cu). Once
+// bench/gpu.py --tiles has measured it and tests/gpu has passed with it, it is.
+enum class TileStanding {
+  Proven,
+  OnTrial,  // each device shows that it can
+  Unrun,  // the same, where STRIDED_CUDA_TRIALS=1 asks for it: a fault of the device would end the process's use of it
+};
+
 // One shape of tile for one dtype.
 struct GemmTile {
   int m = 0, n = 0, k = 0, threads = 0;
@@ -134,9 +142,7 @@ struct GemmTile {
   int shared_bytes = 0;  // dynamic ones
   int run_c = 1;         // elements of C that are written at a time where it allows that
   int capability = 0;    // not 0: for devices of exactly this compute capability
-  // Not proven: no GPU had run it when this was written, so each device shows that it can (Note [Tiles on trial] in
-  // gemm_run.cu). Once bench/gpu.py --tiles has measured it and tests/gpu has passed with it, this goes.
-  bool proven = true;
+  TileStanding standing = TileStanding::Proven;
   // [A][B], 1: the operand can be copied in vectors along m or n. If not it is read element by element or, for the
   // tensor cores, in vectors along k (OperandFlags).
   void (*kernel[2][2])(GemmArgs) = {};

@@ -159,7 +159,6 @@ __global__ void __launch_bounds__(Shape::kThreads, 1) gemm_ring_kernel(const STR
   });
 }
 
-// Not proven yet (GemmTile::proven).
 template <class T, int kM, int kN, int kStages>
 GemmTile ring_tile_of(double speed) {
   using Shape = RingShape<T, kM, kN, kStages>;
@@ -172,7 +171,7 @@ GemmTile ring_tile_of(double speed) {
   t.vector = 8;
   t.run_c = 2;
   t.capability = 90;
-  t.proven = false;
+  t.standing = TileStanding::Unrun;
   t.shared_bytes = kStages * (Shape::kBytes + 16);
   t.ring[0][0] = gemm_ring_kernel<T, Shape, false, false>;
   t.ring[0][1] = gemm_ring_kernel<T, Shape, false, true>;

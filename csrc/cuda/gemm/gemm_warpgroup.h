@@ -70,12 +70,11 @@ struct Warpgroups {
   }
 };
 
-// Not proven yet (GemmTile::proven).
 template <class T, int kM, int kN, int kStages, int kBlocks>
 GemmTile warpgroup_tile_of(double speed) {
   using Sums = Warpgroups<kM, kN>;
   GemmTile t = tile_of_slabs<T, float, Sums, TensorSlabs<T, Sums, kM, kN, 64>, kStages, kBlocks>(speed);
-  t.proven = false;
+  t.standing = TileStanding::OnTrial;
   return t;
 }
 #endif
