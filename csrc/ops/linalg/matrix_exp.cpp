@@ -15,36 +15,54 @@ using namespace linalg_detail;
 
 namespace {
 
-// Coefficients of the numerator of the Pade approximant of degree m to exp, and the largest norm for which its error is
-// below the dtype's precision (N. J. Higham, "The scaling and squaring method for the matrix exponential revisited",
-// SIAM J. Matrix Anal. Appl. 26, 2005: tables 2.3 and 2.1).
-struct Pade {
-  int degree;
-  double theta;
+// The Taylor polynomials of degree 8 and 18 in three and five products (P. Bader, S. Blanes, F. Casas, "Computing the
+// matrix exponential with an optimized Taylor polynomial approximation", Mathematics 7, 2019: sections 3.2 and 3.4,
+// table 1), and the largest norms for which their errors are below the precision of the dtype.
+struct Bounds {
+  double degree8, degree18;
 };
-constexpr Pade kSingle{7, 3.925724783138660}, kDouble{13, 5.371920351148152};
+constexpr Bounds kSingle{5.800524627688768e-1, 3.010066362817634}, kDouble{4.991228871115323e-2, 1.090863719290036};
 
-double coefficient(int degree, int j) {  // (2m - j)! m! / ((2m)! (m - j)! j!), times (2m)! / m!
-  double c = 1;
-  for (int i = degree - j + 1; i <= 2 * degree - j; ++i) c *= i;  // (2m - j)! / (m - j)!
-  for (int i = 2; i <= j; ++i) c /= i;
-  return c;
+// The sum of the terms whose factors are not 0.
+Tensor combined(std::initializer_list<const Tensor*> terms, std::initializer_list<double> factors) {
+  Tensor sum;
+  auto factor = factors.begin();
+  for (const Tensor* term : terms) {
+    if (const double c = *factor++; c != 0) {
+      const Tensor part = c == 1 ? *term : *term * c;
+      sum = sum.defined() ? sum + part : part;
+    }
+  }
+  return sum;
 }
 
-// exp(A) for a norm of A up to theta: (V - U)^-1 (V + U), U the odd and V the even terms.
-Tensor pade(const Tensor& a, int degree) {
-  const int64_t n = a.size(a.ndim() - 1);
+Tensor taylor8(const Tensor& a, const Tensor& identity) {
+  const double root = std::sqrt(177.0), x3 = 2.0 / 3;
   const Tensor a2 = matmul(a, a);
-  const double scale = coefficient(degree, degree);  // so that the last coefficient is 1
-  Tensor power, odd, even;
-  for (int j = 0; j <= degree; j += 2) {
-    power = j == 0 ? expand(eye(n, n, a.dtype(), a.device()), a.shape()) : j == 2 ? a2 : matmul(power, a2);
-    const Tensor e = power * (coefficient(degree, j) / scale), o = power * (coefficient(degree, j + 1) / scale);
-    even = j == 0 ? e : even + e;
-    odd = j == 0 ? o : odd + o;
-  }
-  const Tensor u = matmul(a, odd);
-  return solve(even - u, even + u, true);
+  const Tensor a4 = matmul(a2, combined({&a, &a2}, {x3 * (1 + root) / 88, x3 * (1 + root) / 352}));
+  const Tensor a8 =
+      matmul(combined({&a2, &a4}, {x3, 1}),
+             combined({&identity, &a, &a2, &a4}, {(29 * root - 271) / (315 * x3), (11 * root - 11) / (1260 * x3),
+                                                  (11 * root - 99) / (5040 * x3), (89 - root) / (5040 * x3 * x3)}));
+  return combined({&identity, &a, &a2, &a8}, {1, 1, (857 - 58 * root) / 630, 1});
+}
+
+Tensor taylor18(const Tensor& a, const Tensor& identity) {
+  const Tensor a2 = matmul(a, a), a3 = matmul(a, a2), a6 = matmul(a3, a3);
+  const Tensor b1 =
+      combined({&a, &a2, &a3}, {-1.00365581030144618291e-1, -8.02924648241156932449e-3, -8.92138498045729985177e-4});
+  const Tensor b2 = combined({&a, &a2, &a3, &a6}, {3.97849749499645077844e-1, 1.36783778460411720168,
+                                                   4.98289622525382669416e-1, -6.37898194594723280150e-4});
+  const Tensor b3 = combined({&identity, &a, &a2, &a3, &a6},
+                             {-1.09676396052962061844e+1, 1.68015813878906206114, 5.71779846478865511061e-2,
+                              -6.98210122488052056106e-3, 3.34975017086070470649e-5});
+  const Tensor b4 = combined({&identity, &a, &a2, &a3, &a6},
+                             {-9.04316832390810593223e-2, -6.76404519071381882256e-2, 6.75961301770459654925e-2,
+                              2.95552570429315521194e-2, -1.39180257516060693404e-5});
+  const Tensor b5 =
+      combined({&a2, &a3, &a6}, {-9.23364619367118555360e-2, -1.69364939002081722752e-2, -1.40086798182036094347e-5});
+  const Tensor a9 = matmul(b1, b5) + b4;
+  return b2 + matmul(b3 + a9, a9);
 }
 
 }  // namespace
@@ -57,19 +75,26 @@ Tensor matrix_exp(const Tensor& a) {
   {
     NoGradGuard guard;
     const Tensor x = cast_to(a, compute_dtype_of(a.dtype()));
-    const Pade& p = real_of(x.dtype()) == DType::Float64 ? kDouble : kSingle;
+    const Bounds& bounds = real_of(x.dtype()) == DType::Float64 ? kDouble : kSingle;
     if (a.numel() == 0) {
       e = clone(a);
     } else {
       // Each matrix is halved until its norm is small enough, and its exponential squared as often.
       const Tensor norm = amax(sum(elementwise<Abs>(x), Dims{-2}), Dims{-1});
       const Tensor finite = masked(norm, elementwise<Isfinite>(norm));  // the others give NaN in any case
-      const Tensor halvings =
-          elementwise<ClampMin>(elementwise<Ceil>(elementwise<Log2>(finite / p.theta)), Scalar(0.0));
-      const double most = a.device().is_meta() ? 0.0 : item(amax(halvings)).real();
-      const Tensor count = unsqueeze(unsqueeze(halvings, -1), -1);
-      e = pade(most > 0 ? x * elementwise<Exp2>(-count) : x, p.degree);
-      for (int i = 0; i < most; ++i) e = where(elementwise<Gt>(count, Scalar(i)), matmul(e, e), e);
+      const int64_t n = x.size(x.ndim() - 1);
+      const Tensor identity = expand(eye(n, n, x.dtype(), x.device()), x.shape());
+      const double largest = a.device().is_meta() ? 0.0 : item(amax(finite)).real();
+      if (largest <= bounds.degree8) {
+        e = taylor8(x, identity);
+      } else {
+        const Tensor halvings =
+            elementwise<ClampMin>(elementwise<Ceil>(elementwise<Log2>(finite / bounds.degree18)), Scalar(0.0));
+        const Tensor count = unsqueeze(unsqueeze(halvings, -1), -1);
+        const double most = std::ceil(std::log2(largest / bounds.degree18));
+        e = taylor18(most > 0 ? x * elementwise<Exp2>(-count) : x, identity);
+        for (int i = 0; i < most; ++i) e = where(elementwise<Gt>(count, Scalar(i)), matmul(e, e), e);
+      }
     }
     e = cast_to(e, a.dtype());
   }

@@ -98,7 +98,7 @@ constexpr const char* kLstsq =
     "names; on CUDA 'gels' alone. rcond: what counts as zero, relative to the largest; max(m, n) eps if None. Gradients are those for full rank.\n\n"
     ">>> A = strided.tensor([[1., 1.], [1., 2.], [1., 3.]])\n>>> strided.allclose(strided.linalg.lstsq(A, strided.tensor([[1.], [2.], [3.]])).solution, strided.tensor([[0.], [1.]]), atol=1e-6)\nTrue";
 constexpr const char* kExp =
-    "The exponential I + A + A^2/2 + ... of square matrices (*, n, n): Pade approximant with scaling and squaring (N. J. Higham, SIAM J. Matrix Anal. Appl. 26, 2005).\n\n"
+    "The exponential I + A + A^2/2 + ... of square matrices (*, n, n): Taylor polynomials with scaling and squaring (P. Bader, S. Blanes, F. Casas, Mathematics 7, 2019).\n\n"
     ">>> strided.linalg.matrix_exp(strided.zeros(2, 2))\ntensor([[1., 0.],\n        [0., 1.]])";
 constexpr const char* kReflectors =
     "The first n columns of H_1 H_2 ... H_k, H_i = I - tau_i v_i v_i^H, where v_i is column i of the input (*, m, n) below the diagonal, with 1 on it: Q from geqrf's results.\n"
