@@ -20,6 +20,7 @@ namespace strided {
 namespace {
 
 constexpr int64_t kBuffer = 1 << 22;  // bytes of columns that are made at a time: they should stay in the cache
+constexpr int64_t kSums = 1 << 19;    // bytes of gradients of single samples, before they are added
 // Outputs of a sample: fewer make one product for all samples, for short ones read the weight too often.
 constexpr int64_t kFew = 256;
 constexpr int64_t kFewPhases = 8;  // convolutions that make one in larger steps
@@ -127,17 +128,21 @@ Tensor weight_gradient_of_planes(const Tensor& x, const Tensor& grad, const Geom
   Tensor vectors = zeros({n, c * times, length}, grad.dtype(), grad.device());
   copy_into(as_strided(vectors, grad.shape(), joined({vectors.strides()[0], vectors.strides()[1]}, steps), 0), grad);
   vectors = view(factor(vectors), {n, c, times, length});
-  const Tensor planes = view(factor(padded(x, g)), {n, c, product_of(sizes), 1});
-  const Tensor made = empty({product_of(g.kernel), c * times}, sums_of(x), x.device());
-  Dims at(g.axes());
+  // The taps along the last axis are the columns of one product.
+  const Tensor planes = factor(padded(x, g));
+  const int64_t plane = product_of(sizes), wide = g.kernel.back(), step = g.dilation.back();
+  Dims rows = g.kernel;
+  rows.pop_back();
+  const Tensor made = empty({c * times, product_of(rows), wide}, sums_of(x), x.device());
+  Dims at(rows.size());
   int64_t row = 0;
   do {
     int64_t offset = 0;
-    for (size_t i = 0; i < g.axes(); ++i) offset += at[i] * g.dilation[i] * steps[i];
-    copy_into(select(made, 0, row++),
-              reshape(sum(matmul(vectors, narrow(planes, 2, offset, length)), Dims{0, 3}), {c * times}));
-  } while (next(&at, g.kernel));
-  return reshape(to_dtype(transpose(made, 0, 1), x.dtype()), joined({c * times, 1}, g.kernel));
+    for (size_t i = 0; i < rows.size(); ++i) offset += at[i] * g.dilation[i] * steps[i];
+    const Tensor taps = as_strided(planes, {n, c, length, wide}, {c * plane, plane, 1, step}, offset);
+    copy_into(select(made, 1, row++), reshape(sum(matmul(vectors, taps), Dims{0}), {c * times, wide}));
+  } while (next(&at, rows));
+  return reshape(to_dtype(made, x.dtype()), joined({c * times, 1}, g.kernel));
 }
 
 // For few outputs of a sample, which are columns of one product for many samples; channels come last, as they are
@@ -270,17 +275,26 @@ Tensor weight_gradient(Tensor x, Tensor grad, const Geometry& g) {
   const DType dtype = x.dtype();
   const Dims shape = joined({o, c / g.groups}, g.kernel);
   x = factor(x), grad = factor(grad);
-  // (groups, batch, output..., channels, kernel...)
-  Dims order = joined({1, 0}, range_of(axes + 3, 2 * axes + 3));
-  const Tensor seen = permute(windows(padded(x, g), g), joined(order, range_of(2, axes + 3)));
+  const Tensor all = windows(padded(x, g), g);
+  const auto seen_by = [&](const Dims& first) {  // and (output..., channels, kernel...)
+    return permute(all, joined(joined(first, range_of(axes + 3, 2 * axes + 3)), range_of(2, axes + 3)));
+  };
   if (length < kFew) {  // of all samples at once, which are an axis of the sum
     grad = reshape(permute(reshape(grad, {n, g.groups, o / g.groups, length}), {1, 2, 0, 3}),
                    {g.groups, o / g.groups, n * length});
-    return view(to_dtype(matmul_folded(grad, seen, axes + 1, std::nullopt), dtype), shape);
+    return view(to_dtype(matmul_folded(grad, seen_by({1, 0}), axes + 1, std::nullopt), dtype), shape);
   }
   grad = view(contiguous(grad), {n, g.groups, o / g.groups, length});  // a gradient of a sum repeats one element
-  const Tensor made = zeros({g.groups, o / g.groups, rows}, x.dtype(), x.device());
-  for (int64_t i = 0; i < n; ++i) matmul_folded(select(grad, 0, i), select(seen, 1, i), axes, made);
+  const Tensor seen = seen_by({0, 1}), made = zeros({g.groups, o / g.groups, rows}, x.dtype(), x.device());
+  // Samples are one product as long as their sums stay in the cache.
+  const int64_t most = std::max<int64_t>(1, kSums / std::max<int64_t>(made.numel() * made.itemsize(), 1));
+  for (int64_t i = 0; i < n; i += most) {
+    const int64_t count = std::min(most, n - i);
+    if (count == 1) matmul_folded(select(grad, 0, i), select(seen, 0, i), axes, made);
+    else
+      elementwise_<Add>(made,
+                        sum(matmul_folded(narrow(grad, 0, i, count), narrow(seen, 0, i, count), axes, {}), Dims{0}));
+  }
   return view(to_dtype(made, dtype), shape);
 }
 
