@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-# Each of these takes minutes when nothing ends it. None needs memory: strides are 0.
+# Each of these takes minutes when nothing ends it. None needs much memory: strides are 0.
 LONG = {
     "sum": "torch.ones(1).expand(2**40).sum()",
     "sum of casts": "torch.ones(1, dtype=torch.int8).expand(2**40).sum(dtype=torch.float64)",
@@ -14,6 +14,8 @@ LONG = {
     "columns": "torch.ones(32).expand(2**36, 32).sum(0)",
     "positions": "torch.ones(1).expand(2**40).argmax()",
     "many outputs": "torch.ones(1).expand(2**16, 2**24).var(1)",
+    "product": "torch.ones(1).expand(60, 2**40) @ torch.ones(1).expand(2**40, 60)",
+    "large product": "torch.ones(1).expand(2000, 2**32) @ torch.ones(1).expand(2**32, 2000)",
     "out": "torch.sum(torch.ones(1).expand(2**40), 0, out=torch.empty(()))",
 }
 
