@@ -11,10 +11,8 @@
 #include <cstring>
 #include <ctime>
 #include <limits>
-#include <memory>
 #include <mutex>
 #include <new>
-#include <vector>
 
 #include "base/error.h"
 
@@ -97,15 +95,26 @@ struct Local {
   Counter kept;              // bytes of these blocks
   Counter uncounted;         // bytes taken from here less bytes put here, until they are added to `allocated`
   Counter hits;              // allocations served from here
+  Local* next = nullptr;     // of another thread (Shared::locals)
   void move(int64_t bytes);  // out of here if positive, else into here
 };
 constexpr int64_t kMostUncounted = 2 << 10;
 
-// Freed blocks of all threads.
+// Freed blocks of all threads, in lists that run through the blocks themselves: to free one needs no memory, since
+// destructors do it, and do it just then when none is left.
 struct Shared {
+  struct Bin {
+    FreeBlock* first = nullptr;
+    void put(void* data) { first = new (data) FreeBlock{first}; }
+    void* take() {  // null if there is none
+      FreeBlock* block = first;
+      if (block) first = block->next;
+      return block;
+    }
+  };
   std::mutex mutex;
-  std::vector<void*> bins[kClasses];
-  std::vector<const Local*> locals;  // of the threads that run
+  Bin bins[kClasses];
+  Local* locals = nullptr;  // of the threads that run
 };
 
 Shared* new_shared();
@@ -140,13 +149,15 @@ struct LocalOwner {
     for (int c = 0; c < kLocalClasses; ++c)
       while (FreeBlock* block = local_blocks->head[c]) {
         local_blocks->head[c] = block->next;
-        s.bins[c].push_back(block);
+        s.bins[c].put(block);
       }
     allocated.fetch_add(local_blocks->uncounted.get());
     cached.fetch_add(local_blocks->kept.get());
     allocations.fetch_add(local_blocks->hits.get());
     hits.fetch_add(local_blocks->hits.get());
-    s.locals.erase(std::find(s.locals.begin(), s.locals.end(), local_blocks));
+    Local** at = &s.locals;
+    while (*at != local_blocks) at = &(*at)->next;
+    *at = local_blocks->next;
     delete local_blocks;
     local_blocks = nullptr;
   }
@@ -157,12 +168,13 @@ Local* make_local() {
   if (thread_ended) return nullptr;
   static thread_local LocalOwner owner;
   static_cast<void>(owner);
-  auto made = std::unique_ptr<Local>(new (std::nothrow) Local);
+  auto* made = new (std::nothrow) Local;
   if (!made) return nullptr;
   Shared& s = shared();
   std::lock_guard<std::mutex> lock(s.mutex);
-  s.locals.push_back(made.get());
-  return local_blocks = made.release();
+  made->next = s.locals;
+  s.locals = made;
+  return local_blocks = made;
 }
 Local* local() { return local_blocks ? local_blocks : make_local(); }
 
@@ -233,9 +245,8 @@ void give_back(int64_t wanted) {
   Shared& s = shared();
   std::lock_guard<std::mutex> lock(s.mutex);
   for (int c = kClasses - 1; c >= 0 && size_of_class(c) >= kHuge; --c)
-    for (const auto bytes = static_cast<int64_t>(size_of_class(c)); excess > 0 && !s.bins[c].empty(); excess -= bytes) {
-      std::free(s.bins[c].back());
-      s.bins[c].pop_back();
+    for (const auto bytes = static_cast<int64_t>(size_of_class(c)); excess > 0 && s.bins[c].first; excess -= bytes) {
+      std::free(s.bins[c].take());
       cached.fetch_sub(bytes, std::memory_order_relaxed);
     }
 }
@@ -261,9 +272,7 @@ void* cpu_allocate(size_t nbytes) {
   if (kCaching) {
     Shared& s = shared();
     std::lock_guard<std::mutex> lock(s.mutex);
-    if (!s.bins[c].empty()) {
-      void* data = s.bins[c].back();
-      s.bins[c].pop_back();
+    if (void* data = s.bins[c].take()) {
       cached.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
       hits.fetch_add(1, std::memory_order_relaxed);
       count_allocation(static_cast<int64_t>(bytes));
@@ -305,7 +314,7 @@ void cpu_free(void* data, size_t nbytes) {
   cached.fetch_add(bytes, std::memory_order_relaxed);
   Shared& s = shared();
   std::lock_guard<std::mutex> lock(s.mutex);
-  s.bins[c].push_back(data);
+  s.bins[c].put(data);
 }
 
 // Without huge pages every 4 KiB cost a page fault later, more than writing zeros now.
@@ -340,7 +349,7 @@ MemoryStats cpu_memory_stats() {
   Shared& s = shared();
   std::lock_guard<std::mutex> lock(s.mutex);
   MemoryStats stats{allocated.load(), peak.load(), cached.load(), allocations.load(), hits.load()};
-  for (const Local* l : s.locals) {
+  for (const Local* l = s.locals; l; l = l->next) {
     stats.allocated += l->uncounted.get();
     stats.cached += l->kept.get();
     stats.allocations += l->hits.get();
@@ -354,11 +363,11 @@ void cpu_reset_peak() { peak.store(cpu_memory_stats().allocated); }
 void cpu_empty_cache() {
   Shared& s = shared();
   std::lock_guard<std::mutex> lock(s.mutex);
-  for (int c = 0; c < kClasses; ++c) {
-    for (void* data : s.bins[c]) std::free(data);
-    cached.fetch_sub(static_cast<int64_t>(size_of_class(c) * s.bins[c].size()), std::memory_order_relaxed);
-    s.bins[c].clear();
-  }
+  for (int c = 0; c < kClasses; ++c)
+    while (void* data = s.bins[c].take()) {
+      std::free(data);
+      cached.fetch_sub(static_cast<int64_t>(size_of_class(c)), std::memory_order_relaxed);
+    }
 }
 
 void cpu_set_cache_limit(int64_t nbytes) { limit.store(std::max<int64_t>(nbytes, 0)); }

@@ -443,21 +443,25 @@ PyObject* function_repr(PyObject* self) {
 }
 
 PyObject* function_name(PyObject* self, void*) {
-  const std::string full = detail::to_string(reinterpret_cast<Function*>(self)->name);
-  const size_t dot = full.rfind('.');
-  return PyUnicode_FromString(full.substr(dot == std::string::npos ? 0 : dot + 1).c_str());
+  return guarded<PyObject*>(nullptr, [&] {
+    const std::string full = detail::to_string(reinterpret_cast<Function*>(self)->name);
+    const size_t dot = full.rfind('.');
+    return PyUnicode_FromString(full.substr(dot == std::string::npos ? 0 : dot + 1).c_str());
+  });
 }
 PyObject* function_qualname(PyObject* self, void*) { return Py_NewRef(reinterpret_cast<Function*>(self)->name); }
 PyObject* function_module(PyObject*, void*) { return PyUnicode_FromString("strided"); }
 PyObject* function_doc(PyObject* self, void*) {
-  std::string text;
-  const auto& overloads = *reinterpret_cast<Function*>(self)->overloads;
-  for (size_t i = 0; i < overloads.size(); ++i) {
-    const bool known = std::any_of(overloads.begin(), overloads.begin() + static_cast<std::ptrdiff_t>(i),
-                                   [&](const auto& other) { return other->doc == overloads[i]->doc; });
-    if (!known) text += (text.empty() ? "" : "\n\n") + overloads[i]->doc;
-  }
-  return PyUnicode_FromString(text.c_str());
+  return guarded<PyObject*>(nullptr, [&] {
+    std::string text;
+    const auto& overloads = *reinterpret_cast<Function*>(self)->overloads;
+    for (size_t i = 0; i < overloads.size(); ++i) {
+      const bool known = std::any_of(overloads.begin(), overloads.begin() + static_cast<std::ptrdiff_t>(i),
+                                     [&](const auto& other) { return other->doc == overloads[i]->doc; });
+      if (!known) text += (text.empty() ? "" : "\n\n") + overloads[i]->doc;
+    }
+    return PyUnicode_FromString(text.c_str());
+  });
 }
 PyObject* function_signatures(PyObject* self, void*) {
   const auto& overloads = *reinterpret_cast<Function*>(self)->overloads;

@@ -1,5 +1,6 @@
 #include "python/kept_object.h"
 
+#include <new>
 #include <utility>
 
 #include "python/overrides.h"
@@ -130,7 +131,15 @@ void keep_object(PyObject* o) {
   impl.py_object = nullptr;
   const bool plain = Py_TYPE(o) == tensor_type && (!p->dict || PyDict_GET_SIZE(p->dict) == 0);
   if (plain || impl.use_count() == 1) return;
-  auto* kept = new Kept(Py_TYPE(o), std::exchange(p->dict, nullptr));
+  auto* kept = new (std::nothrow) Kept(Py_TYPE(o), p->dict);
+  if (!kept) {  // an object cannot refuse to die, so its attributes do too
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NoMemory();
+    PyErr_WriteUnraisable(nullptr);
+    return PyErr_Restore(type, value, trace);
+  }
+  p->dict = nullptr;
   impl.py_object = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(kept) | kKept);
 }
 

@@ -28,8 +28,10 @@ struct Overridable {
 // The name as a text that lives for ever.
 const char* interned(PyObject* name) {
   static auto& names = *new std::unordered_set<std::string>;
-  const char* text = PyUnicode_AsUTF8(name);
-  return text ? names.insert(text).first->c_str() : nullptr;
+  return guarded<const char*>(nullptr, [&] {
+    const char* text = PyUnicode_AsUTF8(name);
+    return text ? names.insert(text).first->c_str() : nullptr;
+  });
 }
 // A plain tensor that was made here: an argument keeps the name of its own node.
 void show_node(const char* name, PyObject* result, PyObject* const* args, size_t n) {
@@ -190,8 +192,9 @@ PyObject* overridable(PyObject*, PyObject* const* args, Py_ssize_t n) {
   PyObject* node = PyObject_GetAttrString(args[0], "_node_name");
   if (!node) PyErr_Clear();
   p->node = node ? interned(node) : nullptr;
+  const bool failed = node && !p->node;
   Py_XDECREF(node);
-  return reinterpret_cast<PyObject*>(p);
+  return failed ? nullptr : reinterpret_cast<PyObject*>(p);
 }
 
 // _shown_as(name, result, *inputs): the result, whose node is shown under that name unless it is an input.

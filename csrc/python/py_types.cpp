@@ -2,8 +2,9 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <iterator>
-#include <unordered_map>
+#include <map>
 
 #include "core/promotion.h"
 #include "python/function.h"
@@ -12,8 +13,9 @@
 namespace strided::python {
 namespace {
 
-std::unordered_map<std::string, PyObject*>& hooks() {
-  static auto* map = new std::unordered_map<std::string, PyObject*>;
+// (Found by a text without making a string of it: the report that memory is full must not need any.)
+std::map<std::string, PyObject*, std::less<>>& hooks() {
+  static auto* map = new std::map<std::string, PyObject*, std::less<>>;
   return *map;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <string>
 
 #include "tensor/foreign.h"
@@ -15,8 +16,22 @@ thread_local bool asked = true;  // grad_mode, but for inference mode, which rec
 
 // Long chains are released in a loop.
 // Freeing the last node of a chain of a million frees the next one, and so on: done by plain recursion this overflows
-// the stack. A node that dies inside another node's destructor only hands over its edges.
+// the stack. A node that dies inside another node's destructor only hands over its edges. Where there is no memory for
+// the list, the edges stay and go with the node, by recursion.
 thread_local std::vector<Edge>* dying = nullptr;
+
+// Puts the edges on the list, if it can grow.
+template <class Edges>
+void hand_over(Edges& edges, std::vector<Edge>& list) noexcept {
+  const size_t wanted = list.size() + edges.size();
+  try {
+    if (wanted > list.capacity()) list.reserve(std::max(wanted, 2 * list.capacity()));
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  for (Edge& edge : edges) list.push_back(std::move(edge));
+  edges.clear();
+}
 
 }  // namespace
 
@@ -47,8 +62,7 @@ Node::Node() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {
 
 Node::~Node() {
   if (dying != nullptr) {
-    for (Edge& edge : next) dying->push_back(std::move(edge));
-    next.clear();
+    hand_over(next, *dying);
     return;
   }
   // Nodes that others hold as well need no list. Several edges may lead to one node: y * y.
@@ -56,8 +70,8 @@ Node::~Node() {
   for (const Edge& edge : next)
     last = last || (edge.node && static_cast<size_t>(edge.node->use_count()) <= next.size());
   if (!last) return;
-  std::vector<Edge> list(std::make_move_iterator(next.begin()), std::make_move_iterator(next.end()));
-  next.clear();
+  std::vector<Edge> list;
+  hand_over(next, list);
   dying = &list;
   while (!list.empty()) {
     Edge edge = std::move(list.back());

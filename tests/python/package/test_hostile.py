@@ -108,6 +108,41 @@ except torch.OutOfMemoryError as error:
 """)
 
 
+def test_objects_die_where_no_memory_is_left():
+    """Many objects fill the memory and go then, all at once: what frees them needs no memory itself."""
+    assert "freed 4.0" in run("""
+import resource, strided as torch
+held, leaf = [None] * 10**5, torch.ones(2, requires_grad=True)
+def used():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize")) * 1024
+def limit(memory):
+    resource.setrlimit(resource.RLIMIT_AS, (memory, -1))
+made_by = {
+    "small": lambda: torch.ones(2),
+    "recorded": lambda: leaf * leaf,
+    "parameters": lambda: torch.nn.Parameter(torch.ones(3)),
+    "large": lambda: torch.ones(5000),
+}
+for make in made_by.values():
+    limit(used() + (16 << 20))
+    try:
+        for i in range(len(held)):
+            held[i] = make()
+    except (MemoryError, RuntimeError):
+        pass
+    for i in range(len(held)):
+        held[i] = None
+    limit(-1)
+chain = leaf
+for _ in range(10000):
+    chain = chain * 1
+limit(used())
+del chain
+limit(-1)
+print("freed", float((leaf * 2).sum()))
+""")
+
+
 def test_sub_interpreters_are_refused():
     name = "_xxsubinterpreters" if sys.version_info < (3, 13) else "_interpreters"
     pytest.importorskip(name)
