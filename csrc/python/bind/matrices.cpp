@@ -1,6 +1,7 @@
 // Matrix products and linear algebra.
 #include <algorithm>
 
+#include "core/promotion.h"
 #include "ops/linalg/attention.h"
 #include "ops/linalg/convolution.h"
 #include "ops/linalg/linalg.h"
@@ -16,7 +17,10 @@ namespace {
 // The in-place form of an op that has none of its own: its result is copied into self.
 template <auto F>
 Tensor into_self(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-  return copy_(self, F(self, a, b, beta, alpha));
+  const Tensor result = F(self, a, b, beta, alpha);
+  STRIDED_CHECK(can_cast(result.dtype(), self.dtype()), RuntimeError, "result type ", result.dtype(),
+                " can't be cast to the desired output type ", self.dtype());
+  return copy_(self, result);
 }
 
 template <auto F, auto InPlace>

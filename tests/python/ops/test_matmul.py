@@ -794,6 +794,17 @@ def test_many_products_of_numbers(dtype):
     assert torch.matmul(a.reshape(100, 1), b[:1, 0]).flatten().tolist() == a.flatten().tolist()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
+def test_sums_of_products_in_place_keep_their_dtype(dtype):
+    whole = torch.ones(2, 2, dtype=torch.int64)
+    vector, batch = torch.full((2,), 0.5, dtype=dtype), torch.full((1, 2, 2), 0.5, dtype=dtype)
+    for call in (lambda: whole.addr_(vector, vector), lambda: whole.addbmm_(batch, batch)):
+        with pytest.raises(RuntimeError, match="result type .* can't be cast to the desired output type Long"):
+            call()
+    assert whole.tolist() == [[1, 1], [1, 1]]
+    assert torch.ones(2, 2).addr_(torch.ones(2), torch.ones(2)).tolist() == [[2.0, 2.0], [2.0, 2.0]]
+
+
 def test_addr_of_a_complex_input_takes_complex_factors():
     c, a, b = torch.ones(2, 3, dtype=torch.complex64), torch.arange(2.0, requires_grad=True), torch.arange(3.0)
     made = torch.addr(c, a, b, beta=2, alpha=1j)
