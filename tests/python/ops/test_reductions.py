@@ -452,6 +452,25 @@ GRADIENTS = {
 }
 
 
+@pytest.mark.parametrize("rows", [2, 5, 8, 11, 16])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_few_rows_are_added_in_order(dtype, rows):
+    """A sum over the first axis is what a loop over it gives, to the bit, as in PyTorch."""
+    g = torch.Generator().manual_seed(rows)
+    for n in (2, 3, 7, 40, 100, 1000):
+        for x in (
+            torch.randn(rows, n, dtype=getattr(torch, dtype), generator=g),
+            torch.randn(rows, 2 * n, dtype=getattr(torch, dtype), generator=g)[:, ::2],
+            torch.randn(3, rows, n, dtype=getattr(torch, dtype), generator=g).transpose(0, 1),
+            torch.randn(rows, n, 5, dtype=getattr(torch, dtype), generator=g).transpose(1, 2),
+        ):
+            added, multiplied = x[0], x[0]
+            for row in x[1:]:
+                added, multiplied = added + row, multiplied * row
+            assert torch.equal(x.sum(0), added)
+            assert torch.equal(x.prod(0), multiplied)
+
+
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradients(name):
     f = GRADIENTS[name]
