@@ -92,6 +92,8 @@ class OpOverloadPacket:
             function = getattr(_core_names._VariableFunctions(), name, None) or getattr(_C.Tensor, name, None)
         if function is None:
             function = getattr(importlib.import_module(f"{__package__}.nn.functional"), name, None)
+        if function is None:  # hardswish_ and others: what nn.functional calls where it is told inplace=True
+            function = _C.functions.get(f"nn.functional.{name}")
         if function is None:
             function = getattr(importlib.import_module(f"{__package__}.nn._registered"), name, None)
         space, _, rest = name.partition("_")

@@ -199,8 +199,8 @@ def _pool2d(func: Any, args: Any, kwargs: Any) -> Any:
     given.apply_defaults()
     a = given.arguments
     stride = [] if a["stride"] is None else _list(a["stride"], 2)
-    options = [_list(a["padding"], 2), _list(a["dilation"], 2), a["ceil_mode"]]
-    while options and options[-1] in (False, [0, 0], [1, 1]):
+    options, usual = [_list(a["padding"], 2), _list(a["dilation"], 2), a["ceil_mode"]], [[0, 0], [1, 1], False]
+    while options and options[-1] == usual[len(options) - 1]:
         options.pop()
     given = [stride, *options] if stride or options else []
     made = call("max_pool2d_with_indices", a["input"], _list(a["kernel_size"], 2), *given)

@@ -129,3 +129,19 @@ def test_derivatives_inside_are_refused(transform):
         make_fx(f)(strided.ones(3))
     with pytest.raises(NotImplementedError, match="does not record backward passes"):  # an operation without a formula
         make_fx(strided.func.grad(lambda x: strided.special.erfcx(x).sum()))(strided.ones(3))
+
+
+@pytest.mark.parametrize(
+    "options", [(3, 2, 1), (3, 2, 1, 2), (3, None, 1), (3, 2, 1, 1, False, True), (2,), (3, 2, 0, 2), (3, 2, (1, 0))]
+)
+def test_options_of_pools_are_recorded(options):
+    net, x = nn.MaxPool2d(*options), strided.randn(1, 2, 9, 8)
+    assert strided.equal(export(net, (x,)).module()(x), net(x))
+
+
+@pytest.mark.parametrize(
+    "kind", [nn.Hardswish, nn.Hardsigmoid, nn.SiLU, nn.Mish, nn.ReLU6, nn.ELU, nn.CELU, nn.Hardtanh, nn.LeakyReLU]
+)
+def test_activations_in_place_are_recorded(kind):
+    net, x = kind(inplace=True), strided.randn(2, 3)
+    assert strided.equal(export(net, (x.clone(),)).module()(x.clone()), net(x.clone()))
