@@ -12,8 +12,19 @@ if TYPE_CHECKING:
 
 _Tensor = _C.Tensor
 COMPOSED: dict[str, Callable[..., Any]] = {}
-# Functions written in Python that are one operation each.
-PYTHON_LEAVES = frozenset("native_layer_norm native_batch_norm native_group_norm native_dropout".split())
+# Functions written in Python that are one operation each: what they compute is done by functions of the core that are
+# not public, so that nobody would see it.
+PYTHON_LEAVES = frozenset(
+    """
+native_layer_norm native_batch_norm native_group_norm native_dropout
+avg_pool1d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool3d lp_pool1d lp_pool2d lp_pool3d
+max_pool1d max_pool1d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d max_unpool2d max_unpool3d
+adaptive_max_pool2d adaptive_max_pool3d
+adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices
+interpolate upsample upsample_nearest upsample_bilinear grid_sample
+pixel_shuffle pixel_unshuffle channel_shuffle im2col col2im multi_margin_loss
+""".split()
+)
 
 
 def composed(*names: str) -> Callable[..., Any]:

@@ -204,7 +204,7 @@ def _pool2d(func: Any, args: Any, kwargs: Any) -> Any:
         options.pop()
     given = [stride, *options] if stride or options else []
     made = call("max_pool2d_with_indices", a["input"], _list(a["kernel_size"], 2), *given)
-    return made if a.get("return_indices", func.__name__.endswith("indices")) else made[0]
+    return made if a["return_indices"] or func.__name__.endswith("indices") else made[0]
 
 
 COMPOSED["max_pool2d"] = COMPOSED["max_pool2d_with_indices"] = _pool2d
@@ -283,7 +283,7 @@ def _dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool
 def _pad(func: Any, args: Any, kwargs: Any) -> Tensor:
     given = {"mode": "constant", "value": None, **dict(zip(("input", "pad", "mode", "value"), args)), **kwargs}
     if given["mode"] != "constant":
-        return again(func, args, kwargs)
+        return call("pad", given["input"], list(given["pad"]), given["mode"])
     return call("constant_pad_nd", given["input"], list(given["pad"]), given["value"] or 0.0)
 
 
@@ -307,6 +307,56 @@ def _embedding(
             break
         rest.pop()
     return call("embedding", weight, input, *rest)
+
+
+def _order_of_operation(name: str, of: Callable[..., Tensor]) -> None:
+    """For a function of ``nn.functional`` whose operation, which is public too, has its arguments in another order."""
+    import strided
+
+    direct = getattr(strided, name)
+    COMPOSED[name] = lambda func, args, kwargs: (call if func is direct else of)(
+        *((name, *args) if func is direct else args), **kwargs
+    )
+
+
+def _instance_norm(
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    return call("instance_norm", input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
+
+
+def _embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: Any = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+    per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
+) -> Tensor:  # fmt: skip
+    import strided
+
+    if max_norm is not None or (input.dim() == 2) != (offsets is None):
+        return strided.nn.functional.embedding_bag(
+            input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
+            include_last_offset, padding_idx,
+        )  # fmt: skip
+    if offsets is None:
+        offsets = call("arange.start_step", 0, input.numel(), max(input.shape[1], 1), device=input.device)
+        input = call("view", input, [-1])
+        if per_sample_weights is not None:
+            per_sample_weights = call("view", per_sample_weights, [-1])
+    return call(
+        "embedding_bag", weight, input, offsets, scale_grad_by_freq, ("sum", "mean", "max").index(mode), sparse,
+        per_sample_weights, include_last_offset, padding_idx,
+    )  # fmt: skip
+
+
+def _adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    made = call("adaptive_max_pool1d", input, _list(output_size, 1))
+    return made if return_indices else made[0]
+
+
+_order_of_operation("instance_norm", _instance_norm)
+_order_of_operation("adaptive_max_pool1d", _adaptive_max_pool1d)
+_order_of_operation("embedding_bag", _embedding_bag)
 
 
 @composed("scaled_dot_product_attention")

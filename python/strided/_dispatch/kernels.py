@@ -234,6 +234,16 @@ def max_pool2d_with_indices(self: Tensor, kernel_size: Any, stride: Any = None, 
     return F.max_pool2d(self, kernel_size, stride or None, *rest, return_indices=True)
 
 
+def im2col(self: Tensor, kernel_size: Any, *options: Any) -> Tensor:
+    """``nn.functional.unfold``."""
+    return F.unfold(self, kernel_size, *options)
+
+
+def col2im(self: Tensor, output_size: Any, kernel_size: Any, *options: Any) -> Tensor:
+    """``nn.functional.fold``."""
+    return F.fold(self, output_size, kernel_size, *options)
+
+
 def avg_pool2d(self: Tensor, kernel_size: Any, stride: Any = None, *rest: Any) -> Tensor:
     """``nn.functional.avg_pool2d``."""
     return F.avg_pool2d(self, kernel_size, stride or None, *rest)

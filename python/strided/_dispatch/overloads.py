@@ -270,6 +270,9 @@ def _generic(name: str) -> Callable[..., Any]:
     return report
 
 
+_OF_NETWORKS = {"unfold": "im2col", "fold": "col2im"}  # functions of nn.functional with names of their own
+
+
 @functools.lru_cache(None)
 def handlers() -> dict[Any, Callable[..., Any]]:
     """{public function: what reports it}; functions written in Python that are absent are seen through."""
@@ -283,6 +286,8 @@ def handlers() -> dict[Any, Callable[..., Any]]:
             name = space.rpartition(".")[2] + name
         elif space in ("linalg", "fft", "special"):
             name = f"{space}_{name}"
+        elif space == "nn.functional":
+            name = _OF_NETWORKS.get(name, name)
         if name in _SILENT:
             found[func] = _silent
             continue
