@@ -85,7 +85,7 @@ Tensor make_range(const char* op, const Scalar& start, const Scalar& end, const 
   ramp.start[0] = from;
   ramp.step = step.real();
   const bool whole = is_integer(dtype);
-  bool up, down;
+  const bool up = ramp.step > 0, down = ramp.step < 0;
   // Integer dtypes count with the integer parts of the numbers.
   Wide first = 0, last = 0, pace = 0;
   if (whole) {
@@ -98,13 +98,8 @@ Tensor make_range(const char* op, const Scalar& start, const Scalar& end, const 
       last = to_wide(end);
     }
     pace = to_wide(step);
-    up = pace > 0;
-    down = pace < 0;
     ramp.int_start = static_cast<int64_t>(first);
     ramp.int_step = static_cast<int64_t>(pace);
-  } else {
-    up = ramp.step > 0;
-    down = ramp.step < 0;
   }
   STRIDED_CHECK(up || down, RuntimeError, "step must be nonzero");
   STRIDED_CHECK(std::isfinite(from) && std::isfinite(to), RuntimeError, "unsupported range: ", from, " -> ", to);
@@ -114,6 +109,7 @@ Tensor make_range(const char* op, const Scalar& start, const Scalar& end, const 
   STRIDED_CHECK(agrees, RuntimeError, "upper bound and lower bound inconsistent with step sign");
   int64_t n;
   if (exact) {
+    STRIDED_CHECK(pace != 0, ValueError, "step must be nonzero");  // its fraction was all it had
     const Wide span = up ? last - first : first - last, by = up ? pace : -pace;
     const Wide count = closed ? span / by + 1 : (span + by - 1) / by;
     STRIDED_CHECK(count < (Wide(1) << 59), RuntimeError, "invalid size, possible overflow?");

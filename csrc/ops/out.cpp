@@ -1,6 +1,8 @@
 #include "ops/out.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 #include "core/promotion.h"
 #include "ops/copy.h"
@@ -44,9 +46,18 @@ bool can_take_over(const Tensor& out, const Tensor& result) {
          result.storage().nbytes() == static_cast<size_t>(result.numel() * result.itemsize());
 }
 
+// Functions whose out= PyTorch resizes without a word: what makes tensors of a given size, and a few others.
+bool resizes_quietly(std::string_view op) {
+  static constexpr std::string_view kQuiet[] = {
+      "addbmm",      "bernoulli", "empty", "eye",     "full",  "linspace", "logspace", "multinomial",
+      "narrow_copy", "ones",      "rand",  "randint", "randn", "randperm", "range",    "zeros",
+  };
+  return std::find(std::begin(kQuiet), std::end(kQuiet), op) != std::end(kQuiet);
+}
+
 // PyTorch's words for a tensor with elements, which callers rarely mean to be resized.
-void warn_before_resize(const Tensor& out, const Dims& shape) {
-  if (out.numel() == 0 || !warn_of_resize) return;
+void warn_before_resize(const char* op, const Tensor& out, const Dims& shape) {
+  if (out.numel() == 0 || !warn_of_resize || resizes_quietly(op)) return;
   warn_of_resize(concat(
       "An output with one or more elements was resized since it had shape ", out.shape(),
       ", which does not match the required output shape ", shape,
@@ -56,7 +67,7 @@ void warn_before_resize(const Tensor& out, const Dims& shape) {
 }
 
 void put(const char* op, const Tensor& out, const Tensor& result) {
-  if (out.shape() != result.shape()) warn_before_resize(out, result.shape());
+  if (out.shape() != result.shape()) warn_before_resize(op, out, result.shape());
   if (out.shape() == result.shape()) {
     copy_into(out, result);
   } else if (can_take_over(out, result)) {
@@ -138,7 +149,7 @@ void check_out(const char* op, const Tensor& out, const Dims& shape, DType resul
 void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device) {
   check_out(op, out, shape, result, device);
   if (out.shape() == shape) return;
-  warn_before_resize(out, shape);
+  warn_before_resize(op, out, shape);
   resize(op, out, shape);
 }
 

@@ -35,7 +35,8 @@ Tensor empty_result(const Dims& shape, DType dtype, Device device = {});
 void check_destinations(const char* op, const std::vector<Tensor>& outs);
 // Raises unless a result of this dtype, shape and device can go to `out`; changes nothing.
 void check_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device);
-// The same, and then resizes `out` where nobody else looks at its memory, with a warning if it had elements.
+// The same, and then resizes `out` where nobody else looks at its memory, with a warning if it had elements
+// and PyTorch warns too.
 void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device);
 // Results that are in their place, or are brought there, after all checks of all of them.
 void write_out(const char* op, const std::vector<Tensor>& outs, const std::vector<Tensor>& results);

@@ -126,16 +126,26 @@ def _loss(name: str, *extra: str) -> Callable[..., Any]:
         given = inspect.signature(func).bind(*args, **kwargs)
         given.apply_defaults()
         a = given.arguments
-        if a.get("reduction") not in _REDUCTION or (name == "mse_loss" and a.get("weight") is not None):
-            return func(*args, **kwargs)
+        x, y, binary = a["input"], a["target"], name.startswith("binary")
+        if a.get("reduction") not in _REDUCTION or (binary and x.shape != y.shape):
+            return func(*args, **kwargs)  # which raises an error
+        weight = None if "weight" in extra else a.get("weight")
         reduction = _old(a["reduction"], a.get("size_average"), a.get("reduce"))
-        if a["input"].shape != a["target"].shape:
-            return func(*args, **kwargs)
+        if x.shape != y.shape:
+            import strided
+
+            strided.nn.functional._loss._pair(x, y)  # which warns
+            shape = strided.broadcast_shapes(x.shape, y.shape)
+            x, y = (t if t.shape == shape else call("expand", t, list(shape)) for t in (x, y))
         options = [a[k] for k in extra]
-        options = [*options, reduction] if name.startswith("binary") else [reduction, *options]
-        while options and options[-1] in (1, None):
+        if weight is not None:
+            made = call("mul.Tensor", call(name, x, y, 0, *options), weight)
+            total = call("sum", made) if reduction else made
+            return call("div.Tensor", total, call("sum", weight)) if reduction == 1 else total
+        options = [*options, reduction] if binary else [reduction, *options]
+        while options and (options[-1] is None or (not isinstance(options[-1], _C.Tensor) and options[-1] == 1)):
             options.pop()
-        return call(name, a["input"], a["target"], *options)
+        return call(name, x, y, *options)
 
     return of
 

@@ -185,6 +185,13 @@ def _of_networks():
         "instance_norm": (picture, lambda x: F.instance_norm(x, weight=strided.arange(4.0))),
         "embedding_bag": ((6, 5), lambda x: F.embedding_bag(bags, x)),
         "embedding_bag by offsets": ((6, 5), lambda x: F.embedding_bag(bags[0], x, strided.tensor([0, 1]), mode="sum")),
+        "mse_loss broadcast": ((2, 5), lambda x: F.mse_loss(x, x[:1])),
+        "mse_loss weight": ((2, 5), lambda x: F.mse_loss(x, 2 * x, weight=strided.arange(5.0).expand(2, 5))),
+        "huber_loss weight": ((2, 5), lambda x: F.huber_loss(x, 2 * x, weight=strided.arange(5.0).expand(2, 5))),
+        "bce pos_weight": (
+            (2, 5),
+            lambda x: F.binary_cross_entropy_with_logits(x, x.sigmoid(), pos_weight=strided.arange(5.0)),
+        ),
         "multi_margin_loss": ((2, 5), lambda x: F.multi_margin_loss(x, strided.tensor([1, 3]))),
     }
 

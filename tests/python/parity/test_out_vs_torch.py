@@ -1,5 +1,7 @@
 """out= beside PyTorch: which calls are refused, with which words, and what dtype is computed in."""
 
+import warnings
+
 import pytest
 import strided
 
@@ -163,3 +165,44 @@ def test_out_that_is_resized_has_the_order_of_the_operands(order, step):
         out = T.empty(0)
         seen.append(T.exp(x, out=out).stride())
     assert seen[: len(seen) // 2] == seen[len(seen) // 2 :]
+
+
+RESIZING = {
+    "ones": lambda T, o: T.ones(3, out=o),
+    "full": lambda T, o: T.full((3,), 2.0, out=o),
+    "empty": lambda T, o: T.empty(3, out=o),
+    "randn": lambda T, o: T.randn(3, out=o),
+    "randint": lambda T, o: T.randint(0, 5, (3,), out=o),
+    "randperm": lambda T, o: T.randperm(3, out=o.long()),
+    "linspace": lambda T, o: T.linspace(0, 1, 3, out=o),
+    "logspace": lambda T, o: T.logspace(0, 1, 3, out=o),
+    "eye": lambda T, o: T.eye(3, out=o),
+    "range": lambda T, o: T.range(0, 3, out=o),
+    "arange": lambda T, o: T.arange(3, out=o),
+    "bernoulli": lambda T, o: T.bernoulli(T.full((3,), 0.5), out=o),
+    "multinomial": lambda T, o: T.multinomial(T.ones(4), 2, out=o.long()),
+    "narrow_copy": lambda T, o: T.narrow_copy(T.ones(4), 0, 0, 2, out=o),
+    "addbmm": lambda T, o: T.addbmm(T.ones(2, 2), T.ones(2, 2, 2), T.ones(2, 2, 2), out=o),
+    "baddbmm": lambda T, o: T.baddbmm(T.ones(2, 2, 2), T.ones(2, 2, 2), T.ones(2, 2, 2), out=o),
+    "add": lambda T, o: T.add(T.ones(3), 1, out=o),
+    "sum": lambda T, o: T.sum(T.ones(3, 2), 0, out=o),
+    "cat": lambda T, o: T.cat([T.ones(3)], out=o),
+}
+
+
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
+@pytest.mark.parametrize("name", RESIZING)
+def test_who_warns_of_a_resize(name):
+    seen = []
+    for T in (strided, torch_ref):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            RESIZING[name](T, T.ones(5))
+        seen.append(any("resized" in str(warning.message) for warning in caught))
+    assert seen[0] == seen[1]
+
+
+def test_arange_in_integers_of_a_step_that_has_only_a_fraction():
+    for T in (strided, torch_ref):
+        with pytest.raises(ValueError, match="step must be nonzero"):
+            T.arange(0, 2, 0.5, dtype=T.int64)
