@@ -208,6 +208,12 @@ def test_arange():
     np.testing.assert_array_equal(torch.arange(0, 1, 0.1, dtype=torch.float64).numpy(), np.arange(0, 1, 0.1))
 
 
+def test_arange_whose_whole_step_is_zero():
+    # As in PyTorch: as many numbers as the step without rounding gives, each the first one. int64 refuses it.
+    assert torch.arange(0, 2, 0.5, dtype=torch.int32).tolist() == [0, 0, 0, 0]
+    assert torch.arange(5, 4, -0.5, dtype=torch.uint8).tolist() == [5, 5]
+
+
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 15, 16, 17, 31, 32, 33, 1000, 70001])
 def test_arange_of_floats_by_definition(n):
     """start + i * step: once for the first of a vector of 32 bytes, rounded, plus a multiple of the step (Note [Blocks
@@ -330,7 +336,8 @@ def test_complex_and_polar():
         (lambda: torch.empty_strided((2, 2), (2**62, 1)), RuntimeError, "more memory than there can be"),
         (lambda: torch.arange(0, 5, 0), RuntimeError, "step must be nonzero"),
         (lambda: torch.arange(0, 5, NAN), RuntimeError, "step must be nonzero"),
-        (lambda: torch.arange(0, 5, 0.5, dtype=torch.int64), RuntimeError, "step must be nonzero"),
+        (lambda: torch.arange(0, 5, 0.5, dtype=torch.int64), ValueError, "step must be nonzero"),
+        (lambda: torch.arange(0, -5, 0.5, dtype=torch.int64), RuntimeError, "inconsistent with step sign"),
         (lambda: torch.arange(5, 1), RuntimeError, "upper bound and lower bound inconsistent with step sign"),
         (lambda: torch.arange(0, 5, -1), RuntimeError, "upper bound and lower bound inconsistent with step sign"),
         (lambda: torch.arange(NAN), RuntimeError, "unsupported range: 0 -> nan"),
