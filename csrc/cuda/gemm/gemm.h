@@ -130,7 +130,7 @@ __device__ inline T scaled(const GemmArgs& args, V sum, const T* c) {
 enum class TileStanding {
   Proven,
   OnTrial,  // each device shows that it can
-  Unrun,  // the same, where STRIDED_CUDA_TRIALS=1 asks for it: a fault of the device would end the process's use of it
+  Unrun,    // the same, where STRIDED_CUDA_TRIALS=1 asks for it: a fault of the device ends the process's use of it
 };
 
 // One shape of tile for one dtype.

@@ -16,22 +16,22 @@ using namespace linalg_detail;
 namespace {
 
 // The Taylor polynomials of degree 8 and 18 in three and five products (P. Bader, S. Blanes, F. Casas, "Computing the
-// matrix exponential with an optimized Taylor polynomial approximation", Mathematics 7, 2019: sections 3.2 and 3.4,
-// table 1), and the largest norms for which their errors are below the precision of the dtype.
+// matrix exponential with an optimized Taylor polynomial approximation", Mathematics 7, 2019), and the largest norms for
+// which their errors are below the precision of the dtype.
 struct Bounds {
   double degree8, degree18;
 };
 constexpr Bounds kSingle{5.800524627688768e-1, 3.010066362817634}, kDouble{4.991228871115323e-2, 1.090863719290036};
 
-// The sum of the terms whose factors are not 0.
-Tensor combined(std::initializer_list<const Tensor*> terms, std::initializer_list<double> factors) {
+struct Term {
+  const Tensor& power;
+  double factor;
+};
+Tensor sum_of(std::initializer_list<Term> terms) {
   Tensor sum;
-  auto factor = factors.begin();
-  for (const Tensor* term : terms) {
-    if (const double c = *factor++; c != 0) {
-      const Tensor part = c == 1 ? *term : *term * c;
-      sum = sum.defined() ? sum + part : part;
-    }
+  for (const auto& [power, factor] : terms) {
+    const Tensor part = factor == 1 ? power : power * factor;
+    sum = sum.defined() ? sum + part : part;
   }
   return sum;
 }
@@ -39,28 +39,34 @@ Tensor combined(std::initializer_list<const Tensor*> terms, std::initializer_lis
 Tensor taylor8(const Tensor& a, const Tensor& identity) {
   const double root = std::sqrt(177.0), x3 = 2.0 / 3;
   const Tensor a2 = matmul(a, a);
-  const Tensor a4 = matmul(a2, combined({&a, &a2}, {x3 * (1 + root) / 88, x3 * (1 + root) / 352}));
-  const Tensor a8 =
-      matmul(combined({&a2, &a4}, {x3, 1}),
-             combined({&identity, &a, &a2, &a4}, {(29 * root - 271) / (315 * x3), (11 * root - 11) / (1260 * x3),
-                                                  (11 * root - 99) / (5040 * x3), (89 - root) / (5040 * x3 * x3)}));
-  return combined({&identity, &a, &a2, &a8}, {1, 1, (857 - 58 * root) / 630, 1});
+  const Tensor a4 = matmul(a2, sum_of({{a, x3 * (1 + root) / 88}, {a2, x3 * (1 + root) / 352}}));
+  const Tensor a8 = matmul(sum_of({{a2, x3}, {a4, 1}}), sum_of({{identity, (29 * root - 271) / (315 * x3)},
+                                                                {a, (11 * root - 11) / (1260 * x3)},
+                                                                {a2, (11 * root - 99) / (5040 * x3)},
+                                                                {a4, (89 - root) / (5040 * x3 * x3)}}));
+  return sum_of({{identity, 1}, {a, 1}, {a2, (857 - 58 * root) / 630}, {a8, 1}});
 }
 
 Tensor taylor18(const Tensor& a, const Tensor& identity) {
   const Tensor a2 = matmul(a, a), a3 = matmul(a, a2), a6 = matmul(a3, a3);
   const Tensor b1 =
-      combined({&a, &a2, &a3}, {-1.00365581030144618291e-1, -8.02924648241156932449e-3, -8.92138498045729985177e-4});
-  const Tensor b2 = combined({&a, &a2, &a3, &a6}, {3.97849749499645077844e-1, 1.36783778460411720168,
-                                                   4.98289622525382669416e-1, -6.37898194594723280150e-4});
-  const Tensor b3 = combined({&identity, &a, &a2, &a3, &a6},
-                             {-1.09676396052962061844e+1, 1.68015813878906206114, 5.71779846478865511061e-2,
-                              -6.98210122488052056106e-3, 3.34975017086070470649e-5});
-  const Tensor b4 = combined({&identity, &a, &a2, &a3, &a6},
-                             {-9.04316832390810593223e-2, -6.76404519071381882256e-2, 6.75961301770459654925e-2,
-                              2.95552570429315521194e-2, -1.39180257516060693404e-5});
+      sum_of({{a, -1.00365581030144618291e-1}, {a2, -8.02924648241156932449e-3}, {a3, -8.92138498045729985177e-4}});
+  const Tensor b2 = sum_of({{a, 3.97849749499645077844e-1},
+                            {a2, 1.36783778460411720168},
+                            {a3, 4.98289622525382669416e-1},
+                            {a6, -6.37898194594723280150e-4}});
+  const Tensor b3 = sum_of({{identity, -1.09676396052962061844e+1},
+                            {a, 1.68015813878906206114},
+                            {a2, 5.71779846478865511061e-2},
+                            {a3, -6.98210122488052056106e-3},
+                            {a6, 3.34975017086070470649e-5}});
+  const Tensor b4 = sum_of({{identity, -9.04316832390810593223e-2},
+                            {a, -6.76404519071381882256e-2},
+                            {a2, 6.75961301770459654925e-2},
+                            {a3, 2.95552570429315521194e-2},
+                            {a6, -1.39180257516060693404e-5}});
   const Tensor b5 =
-      combined({&a2, &a3, &a6}, {-9.23364619367118555360e-2, -1.69364939002081722752e-2, -1.40086798182036094347e-5});
+      sum_of({{a2, -9.23364619367118555360e-2}, {a3, -1.69364939002081722752e-2}, {a6, -1.40086798182036094347e-5}});
   const Tensor a9 = matmul(b1, b5) + b4;
   return b2 + matmul(b3 + a9, a9);
 }

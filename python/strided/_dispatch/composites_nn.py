@@ -324,9 +324,11 @@ def _order_of_operation(name: str, of: Callable[..., Tensor]) -> None:
     import strided
 
     direct = getattr(strided, name)
-    COMPOSED[name] = lambda func, args, kwargs: (call if func is direct else of)(
-        *((name, *args) if func is direct else args), **kwargs
-    )
+
+    def report(func: Any, args: Any, kwargs: Any) -> Any:
+        return call(name, *args, **kwargs) if func is direct else of(*args, **kwargs)
+
+    COMPOSED[name] = report
 
 
 def _instance_norm(
