@@ -16,8 +16,8 @@ using namespace linalg_detail;
 namespace {
 
 // The Taylor polynomials of degree 8 and 18 in three and five products (P. Bader, S. Blanes, F. Casas, "Computing the
-// matrix exponential with an optimized Taylor polynomial approximation", Mathematics 7, 2019), and the largest norms for
-// which their errors are below the precision of the dtype.
+// matrix exponential with an optimized Taylor polynomial approximation", Mathematics 7, 2019), and the largest norms
+// for which their errors are below the precision of the dtype.
 struct Bounds {
   double degree8, degree18;
 };
