@@ -122,9 +122,11 @@ class ReduceSchedule {
   void choose() {
     const int64_t item = size_of(plan_.dtype);
     ReduceAxes &outer = layout_.kept, &segments = layout_.reduced;
-    // Reduced: the axis that is innermost in memory, unless it is short and another is not.
+    // Reduced: the axis that is innermost in memory, unless it is short and another is not. One that repeats its
+    // elements is not in memory.
     int r = segments.n - 1;
-    if (r > 0 && segments.axis[r].size < 64)
+    while (r > 0 && segments.axis[r].stride == 0) --r;
+    if (segments.n > 1 && segments.axis[r].size < 64)
       for (int k = 0; k < segments.n; ++k)
         if (segments.axis[k].size > segments.axis[r].size) r = k;
     red_ = segments.at(r, item);
