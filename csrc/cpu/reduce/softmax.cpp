@@ -2,9 +2,11 @@
 // is subtracted first, so that no exponential overflows.
 #include "backend/scan_steps.h"
 #include "base/math.h"
+#include "cpu/half_rows.inc"
 #include "cpu/kernels.h"
 #include "cpu/reduce/exponentials.inc"
 #include "cpu/simd.inc"
+#include "cpu/workspace.h"
 
 namespace strided {
 inline namespace STRIDED_ISA {
@@ -78,47 +80,38 @@ STRIDED_INLINE A over_row(A start, int64_t n, F f, C combine) {
 // One contiguous row.
 template <class T, bool Log>
 void softmax_row(T* __restrict__ out, const T* __restrict__ in, int64_t n) {
-  using A = compute_t<T>;
-  const A max = over_row(
-      -math::infinity<A>(), n, [=](int64_t i) { return static_cast<A>(in[i]); },
-      [](auto a, auto b) { return larger(a, b); });
-  // The 16-bit floats cannot hold the exponentials until the sum is known: these are computed twice.
-  constexpr bool keep = !Log && sizeof(T) >= 4;
-  const A sum = over_row(
-      A(0), n,
+  const T max =
+      over_row(-math::infinity<T>(), n, [=](int64_t i) { return in[i]; }, [](auto a, auto b) { return larger(a, b); });
+  const T sum = over_row(
+      T(0), n,
       [=](int64_t i) {
-        const A e = math::exp(static_cast<A>(in[i]) - max);
-        if constexpr (keep) out[i] = e;
+        const T e = math::exp(in[i] - max);
+        if constexpr (!Log) out[i] = e;
         return e;
       },
       [](auto a, auto b) { return a + b; });
-  const A inverse = 1 / sum, offset = Log ? math::log(sum) : 0;
+  const T inverse = 1 / sum, offset = Log ? math::log(sum) : 0;
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) {
-    if constexpr (Log) out[i] = T(static_cast<A>(in[i]) - max - offset);
-    else if constexpr (keep) out[i] = quotient(out[i], sum, inverse);
-    else out[i] = T(quotient(math::exp(static_cast<A>(in[i]) - max), sum, inverse));
-  }
+  for (int64_t i = 0; i < n; ++i) out[i] = Log ? in[i] - max - offset : quotient(out[i], sum, inverse);
 }
 
 // Rows side by side: element i of row r at i * stride + r.
 template <class T, bool Log>
 void softmax_columns(T* out, const T* in, int64_t n, int64_t stride, int64_t rows) {
-  using A = compute_t<T>;
-  A max[kSide], sum[kSide];
+  T max[kSide], sum[kSide];
   for (int64_t r = 0; r < rows; ++r) {
-    max[r] = -math::infinity<A>();
+    max[r] = -math::infinity<T>();
     sum[r] = 0;
   }
   for (int64_t i = 0; i < n; ++i)
 #pragma GCC ivdep
-    for (int64_t r = 0; r < rows; ++r) max[r] = larger(max[r], static_cast<A>(in[i * stride + r]));
+    for (int64_t r = 0; r < rows; ++r) max[r] = larger(max[r], in[i * stride + r]);
   for (int64_t i = 0; i < n; ++i)
 #pragma GCC ivdep
     for (int64_t r = 0; r < rows; ++r) {
-      const A e = math::exp(static_cast<A>(in[i * stride + r]) - max[r]);
+      const T e = math::exp(in[i * stride + r] - max[r]);
       sum[r] += e;
-      if constexpr (!Log && sizeof(T) >= 4) out[i * stride + r] = e;
+      if constexpr (!Log) out[i * stride + r] = e;
     }
   if constexpr (Log)
     for (int64_t r = 0; r < rows; ++r) sum[r] = math::log(sum[r]);
@@ -126,9 +119,7 @@ void softmax_columns(T* out, const T* in, int64_t n, int64_t stride, int64_t row
 #pragma GCC ivdep
     for (int64_t r = 0; r < rows; ++r) {
       T& y = out[i * stride + r];
-      if constexpr (Log) y = T(static_cast<A>(in[i * stride + r]) - max[r] - sum[r]);
-      else if constexpr (sizeof(T) >= 4) y = y / sum[r];
-      else y = T(math::exp(static_cast<A>(in[i * stride + r]) - max[r]) / sum[r]);
+      y = Log ? in[i * stride + r] - max[r] - sum[r] : y / sum[r];
     }
 }
 
@@ -139,18 +130,16 @@ STRIDED_INLINE int64_t rows_at_once(int64_t n) { return n <= 64 ? kSide : n <= 1
 // One short row, with the same bits as among others: a sum of one after the other.
 template <class T, bool Log>
 void softmax_short_row(T* __restrict__ out, const T* __restrict__ in, int64_t n) {
-  using A = compute_t<T>;
-  alignas(64) A e[kShortRow];
-  const A max = over_row(
-      -math::infinity<A>(), n, [=](int64_t i) { return static_cast<A>(in[i]); },
-      [](auto a, auto b) { return larger(a, b); });
+  alignas(64) T e[kShortRow];
+  const T max =
+      over_row(-math::infinity<T>(), n, [=](int64_t i) { return in[i]; }, [](auto a, auto b) { return larger(a, b); });
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) e[i] = math::exp(static_cast<A>(in[i]) - max);
-  A sum = 0;
+  for (int64_t i = 0; i < n; ++i) e[i] = math::exp(in[i] - max);
+  T sum = 0;
   for (int64_t i = 0; i < n; ++i) sum += e[i];
-  const A offset = Log ? math::log(sum) : 0;
+  const T offset = Log ? math::log(sum) : 0;
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = Log ? T(static_cast<A>(in[i]) - max - offset) : T(e[i] / sum);
+  for (int64_t i = 0; i < n; ++i) out[i] = Log ? in[i] - max - offset : e[i] / sum;
 }
 
 // At most rows_at_once contiguous rows: they are laid side by side, in whole vectors, and brought back.
@@ -161,7 +150,7 @@ void softmax_short_rows(T* out, const T* in, int64_t n, int64_t rows) {
     return;
   }
   alignas(64) T block[kShortRows];
-  constexpr int64_t step = kLanes<compute_t<T>>;
+  constexpr int64_t step = kLanes<T>;
   const int64_t width = (rows + step - 1) / step * step;
   transpose_copy(rows, n, in, n, block, width);
   for (int64_t i = 0; i < n; ++i)
@@ -248,13 +237,44 @@ void scan_rows(char* const* out, const int64_t* out_stride, const int64_t*, cons
   for (int64_t r = 0; r < rows; r += kSide) Columns(to + r, from + r, n, stride, rows - r < kSide ? rows - r : kSide);
 }
 
+template <class T, bool Log>
+constexpr ScanKernel softmax_rows =
+    scan_rows<T, softmax_row<T, Log>, softmax_columns<T, Log>, softmax_short_rows<T, Log>>;
+
+// Rows of 16-bit floats pass through rows of float, some at a time.
+template <class T, bool Log>
+void softmax_half_rows(char* const* out, const int64_t* out_stride, const int64_t*, const char* in, int64_t,
+                       int64_t in_row_stride, int64_t n, int64_t rows) {
+  constexpr int64_t item = sizeof(T), wide = sizeof(float), kItems = 1 << 14;
+  const bool along = out_stride[0] == item;  // else side by side
+  const int64_t fit = n > 0 ? kItems / n : rows;
+  const int64_t least = along ? 1 : 16, greatest = along ? rows : kSide, most = min_of(max_of(fit, least), greatest);
+  const int64_t stride = out_stride[0] / item, row_stride = in_row_stride / item;
+  for (int64_t r = 0; r < rows; r += most) {
+    const int64_t m = min_of(most, rows - r);
+    float* const x = static_cast<float*>(workspace(WorkspaceSlot::Softmax, 2 * n * m * wide));
+    float* const y = x + n * m;
+    const int64_t lines = along ? m : n, length = along ? n : m, line_stride = along ? row_stride : stride;
+    const T* const from = reinterpret_cast<const T*>(in) + r * row_stride;
+    T* const to = reinterpret_cast<T*>(out[0]) + r * row_stride;
+    for (int64_t l = 0; l < lines; ++l) widen_row(x + l * length, from + l * line_stride, length);
+    char* const result[] = {reinterpret_cast<char*>(y)};
+    const int64_t step[] = {along ? wide : m * wide}, row_step[] = {along ? n * wide : wide};
+    softmax_rows<float, Log>(result, step, row_step, reinterpret_cast<const char*>(x), step[0], row_step[0], n, m);
+    for (int64_t l = 0; l < lines; ++l) narrow_row(to + l * line_stride, y + l * length, length);
+  }
+}
+
 template <class T>
 void fill_for(KernelTable& table) {
   const auto kernel = [&](ScanOp op) -> ScanKernel& { return table.scan[static_cast<int>(op)][index_of(dtype_of<T>)]; };
-  kernel(ScanOp::Softmax) =
-      scan_rows<T, softmax_row<T, false>, softmax_columns<T, false>, softmax_short_rows<T, false>>;
-  kernel(ScanOp::LogSoftmax) =
-      scan_rows<T, softmax_row<T, true>, softmax_columns<T, true>, softmax_short_rows<T, true>>;
+  if constexpr (is_reduced<T>) {
+    kernel(ScanOp::Softmax) = softmax_half_rows<T, false>;
+    kernel(ScanOp::LogSoftmax) = softmax_half_rows<T, true>;
+  } else {
+    kernel(ScanOp::Softmax) = softmax_rows<T, false>;
+    kernel(ScanOp::LogSoftmax) = softmax_rows<T, true>;
+  }
   kernel(ScanOp::LogSumExp) = scan_rows<T, log_sums_row<T>, log_sums_columns<T>>;
 }
 
