@@ -90,9 +90,9 @@ def float_power(input: TensorOrNumber, exponent: TensorOrNumber, *, out: Tensor 
         if any(isinstance(x, complex) or getattr(getattr(x, "dtype", None), "is_complex", False) for x in both)
         else _C.float64
     )
-    return _f["pow"](
-        *(x.to(wide) if isinstance(x, _C.Tensor) else _C.tensor_from_object(x, wide) for x in both), out=out
-    )
+    if not any(isinstance(x, _C.Tensor) for x in both):
+        input = _C.tensor_from_object(input, wide)
+    return _f["pow"](*(x.to(wide) if isinstance(x, _C.Tensor) else x for x in (input, exponent)), out=out)
 
 
 @_public
