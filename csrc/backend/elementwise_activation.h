@@ -220,11 +220,11 @@ struct SiluGrad {
     const T s = math::sigmoid(x);
     return g * (s + x * (s * (T(1) - s)));
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static bool is_usual(T, T x) {
     return math::has_usual_sigmoid(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static T usual(T g, T x) {
     const T s = math::sigmoid_usual(x);
     return g * (s + x * (s * (T(1) - s)));
@@ -264,11 +264,11 @@ struct Silu {
   STRIDED_HD static T fwd(T x) {
     return x * math::sigmoid(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static bool is_usual(T x) {
     return math::has_usual_sigmoid(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static T usual(T x) {
     return x * math::sigmoid_usual(x);
   }

@@ -384,8 +384,10 @@ struct Maximum {
                              false};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
-    if constexpr (is_float_v<T>) return (a < b) | math::isnan(b) ? b : a;
-    else return a < b ? b : a;
+    if constexpr (std::is_same_v<T, bool>) return a | b;
+    const T larger = a < b ? b : a;
+    if constexpr (is_float_v<T>) return math::isnan(b) ? b : larger;
+    else return larger;
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -407,8 +409,10 @@ struct Minimum {
                              false};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
-    if constexpr (is_float_v<T>) return (b < a) | math::isnan(b) ? b : a;
-    else return b < a ? b : a;
+    if constexpr (std::is_same_v<T, bool>) return a & b;
+    const T smaller = b < a ? b : a;
+    if constexpr (is_float_v<T>) return math::isnan(b) ? b : smaller;
+    else return smaller;
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -430,8 +434,10 @@ struct Fmax {
                              false};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
-    if constexpr (is_float_v<T>) return (a >= b) | math::isnan(b) ? a : b;
-    else return a >= b ? a : b;
+    if constexpr (std::is_same_v<T, bool>) return a | b;
+    const T larger = a < b ? b : a;
+    if constexpr (is_float_v<T>) return math::isnan(a) ? b : larger;
+    else return larger;
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -454,8 +460,10 @@ struct Fmin {
                              false};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
-    if constexpr (is_float_v<T>) return (a <= b) | math::isnan(b) ? a : b;
-    else return a <= b ? a : b;
+    if constexpr (std::is_same_v<T, bool>) return a & b;
+    const T smaller = b < a ? b : a;
+    if constexpr (is_float_v<T>) return math::isnan(a) ? b : smaller;
+    else return smaller;
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

@@ -557,11 +557,11 @@ struct Logaddexp {
       return larger.re < T(0) ? smaller : math::log(math::exp(smaller) + math::exp(larger));
     return larger + math::log1p(math::exp(smaller - larger));
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static bool is_usual(T a, T b) {
     return math::isfinite(a) & math::isfinite(b) & math::has_usual_exp(a - b);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static T usual(T a, T b) {
     return math::logaddexp_usual(a, b);
   }

@@ -358,6 +358,14 @@ struct Reciprocal {
     if constexpr (is_complex_v<T>) return math::reciprocal(x);
     else return T(1) / x;
   }
+  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  static bool is_usual(T x) {
+    return math::has_usual_reciprocal(x);
+  }
+  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  static T usual(T x) {
+    return math::reciprocal_usual(x);
+  }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     return -g * conj(s.out * s.out);
@@ -426,11 +434,11 @@ struct Log {
   STRIDED_HD static T fwd(T x) {
     return math::log(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static bool is_usual(T x) {
     return math::has_usual_log(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static T usual(T x) {
     return math::log_usual(x);
   }
@@ -447,11 +455,11 @@ struct Log2 {
   STRIDED_HD static T fwd(T x) {
     return math::log2(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static bool is_usual(T x) {
     return math::has_usual_log(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static T usual(T x) {
     return math::log2_usual(x);
   }
@@ -468,11 +476,11 @@ struct Log10 {
   STRIDED_HD static T fwd(T x) {
     return math::log10(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static bool is_usual(T x) {
     return math::has_usual_log(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static T usual(T x) {
     return math::log10_usual(x);
   }
@@ -496,11 +504,11 @@ struct Log1p {
   STRIDED_HD static T fwd(T x) {
     return math::log1p(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static bool is_usual(T x) {
     return (x > T(-1)) & (x < math::infinity<T>());
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static T usual(T x) {
     return math::log1p_usual(x);
   }
@@ -526,11 +534,11 @@ struct Sigmoid {
   STRIDED_HD static T fwd(T x) {
     return math::sigmoid(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static bool is_usual(T x) {
     return math::has_usual_sigmoid(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static T usual(T x) {
     return math::sigmoid_usual(x);
   }
@@ -549,11 +557,11 @@ struct Sin {
   STRIDED_HD static T fwd(T x) {
     return math::sin(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static bool is_usual(T x) {
     return math::is_near_quadrant(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static T usual(T x) {
     return math::sin_near(x);
   }
@@ -570,11 +578,11 @@ struct Cos {
   STRIDED_HD static T fwd(T x) {
     return math::cos(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static bool is_usual(T x) {
     return math::is_near_quadrant(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static T usual(T x) {
     return math::cos_near(x);
   }
@@ -591,11 +599,11 @@ struct Tan {
   STRIDED_HD static T fwd(T x) {
     return math::tan(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static bool is_usual(T x) {
     return math::is_near_quadrant(x);
   }
-  template <class T>
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
   static T usual(T x) {
     return math::tan_near(x);
   }

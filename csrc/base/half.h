@@ -6,6 +6,13 @@
 
 #include "base/macros.h"
 
+#if defined(__F16C__) && !defined(__CUDACC__) && !defined(__HIPCC__)
+#include <immintrin.h>
+#define STRIDED_F16C 1
+#else
+#define STRIDED_F16C 0
+#endif
+
 namespace strided {
 inline namespace STRIDED_ISA {
 
@@ -18,10 +25,11 @@ STRIDED_HD To bit_cast(const From& from) {
 }
 
 // Note [Conversions in hardware]
-// An NVIDIA GPU converts with one instruction (PTX `cvt`), to the same bits as the arithmetic below for everything that
-// is a number. A NaN stays one with the same sign; its other bits are the hardware's.
+// An NVIDIA GPU converts with one instruction (PTX `cvt`), and so does an x86 processor with F16C, to the same bits as
+// the arithmetic below for everything that is a number. A NaN stays one with the same sign; its other bits are the
+// hardware's.
 
-// IEEE 754 binary16. Conversions are branch-free so that loops over them vectorise.
+// IEEE 754 binary16. Conversions in arithmetic are branch-free so that loops over them vectorise.
 struct Half {
   uint16_t bits;
 
@@ -32,11 +40,13 @@ struct Half {
   // Exponent re-biasing by a multiplication, which also normalises subnormals
   // (F. Giesen, "half-to-float done quick", public domain notes).
   __attribute__((always_inline)) STRIDED_HD static float to_float(uint16_t h) {
-    const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16;
+    [[maybe_unused]] const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16;
 #if defined(__CUDA_ARCH__)
     float f;
     asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
     return bit_cast<float>(bit_cast<uint32_t>(f) | sign);
+#elif STRIDED_F16C
+    return _cvtsh_ss(h);
 #else
     const uint32_t magnitude = static_cast<uint32_t>(h & 0x7fffu) << 13;
     const float scaled = bit_cast<float>(magnitude) * bit_cast<float>(0x77800000u);  // 2^112
@@ -49,11 +59,13 @@ struct Half {
   // Round to nearest even.
   __attribute__((always_inline)) STRIDED_HD static uint16_t from_float(float f) {
     const uint32_t u = bit_cast<uint32_t>(f);
-    const uint32_t sign = (u >> 16) & 0x8000u;
+    [[maybe_unused]] const uint32_t sign = (u >> 16) & 0x8000u;
 #if defined(__CUDA_ARCH__)
     uint16_t h;
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
     return static_cast<uint16_t>(h | sign);
+#elif STRIDED_F16C
+    return _cvtss_sh(f, _MM_FROUND_TO_NEAREST_INT);
 #else
     const uint32_t a = u & 0x7fffffffu;
     // Normal numbers: round the 13 dropped bits in integer arithmetic.

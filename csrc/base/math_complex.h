@@ -1,6 +1,6 @@
 // Elementary functions of Complex<float> and Complex<double>, host and device. They work in double: a Complex<float>
 // is converted and the result rounded once, so that only one formula of each is needed and float never overflows on
-// the way. Special values follow C99 Annex G where it says something useful. They may branch and do not vectorise.
+// the way. Special values follow C99 Annex G where it says something useful. They may branch and then do not vectorise.
 //
 // Sources: W. Kahan, "Branch cuts for complex elementary functions, or much ado about nothing's sign bit" (1987), for
 // sqrt, tanh and atanh; T. E. Hull, T. F. Fairgrieve and P. T. P. Tang, "Implementing the complex arcsine and
@@ -218,7 +218,17 @@ STRIDED_HD Z atanh(const Z& z) {
   return {copysign(re, z.re), copysign(im, z.im)};
 }
 
+// Where |z|^2 neither overflows nor loses digits.
+STRIDED_HD bool has_usual_reciprocal(const Z& z) {
+  const double x = abs(z.re), y = abs(z.im);
+  return (x < 0x1p500) & (y < 0x1p500) & ((x > 0x1p-450) | (y > 0x1p-450));
+}
+STRIDED_HD Z reciprocal_usual(const Z& z) {
+  const double scale = 1 / (z.re * z.re + z.im * z.im);
+  return {z.re * scale, -z.im * scale};
+}
 STRIDED_HD Z reciprocal(const Z& z) {
+  if (has_usual_reciprocal(z)) return reciprocal_usual(z);
   if (isinf(z.re) || isinf(z.im)) return {copysign(0.0, z.re), copysign(0.0, -z.im)};
   return Z(1) / z;
 }
@@ -282,6 +292,16 @@ template <class T>
 STRIDED_HD Complex<T> exp(const Complex<T>& z) {
   return Complex<T>(cplx::exp(cplx::Z(z)));
 }
+// The same without branches, for vectors, where neither part needs care.
+template <class T>
+STRIDED_HD bool has_usual_exp(const Complex<T>& z) {
+  return has_usual_exp(double(z.re)) & is_near_quadrant(double(z.im));
+}
+template <class T>
+STRIDED_HD Complex<T> exp_usual(const Complex<T>& z) {
+  const double size = exp_usual(double(z.re)), angle = z.im;
+  return Complex<T>(cplx::Z(size * cos_near(angle), size * sin_near(angle)));
+}
 template <class T>
 STRIDED_HD Complex<T> exp2(const Complex<T>& z) {
   return Complex<T>(cplx::exp({z.re * cplx::kLn2, z.im * cplx::kLn2}));
@@ -315,6 +335,14 @@ STRIDED_HD Complex<T> sqrt(const Complex<T>& z) {
 template <class T>
 STRIDED_HD Complex<T> reciprocal(const Complex<T>& z) {
   return Complex<T>(cplx::reciprocal(cplx::Z(z)));
+}
+template <class T>
+STRIDED_HD bool has_usual_reciprocal(const Complex<T>& z) {
+  return cplx::has_usual_reciprocal(cplx::Z(z));
+}
+template <class T>
+STRIDED_HD Complex<T> reciprocal_usual(const Complex<T>& z) {
+  return Complex<T>(cplx::reciprocal_usual(cplx::Z(z)));
 }
 template <class T>
 STRIDED_HD Complex<T> rsqrt(const Complex<T>& z) {

@@ -45,6 +45,7 @@ STRIDED_HD double log_usual(double x) { return ::log(x); }
 STRIDED_HD float sigmoid(float x) { return 1.0f / (1.0f + ::expf(-x)); }
 STRIDED_HD double sigmoid(double x) { return 1.0 / (1.0 + ::exp(-x)); }
 STRIDED_HD double erfcx_positive(double x) { return ::erfcx(x); }
+STRIDED_HD double erfc_short(double x) { return ::erfc(x); }
 STRIDED_HD Pair<float> normal_law(float x) { return {0.5f * ::erfcf(x * -0.707106781f), ::expf(-0.5f * x * x)}; }
 STRIDED_HD Pair<double> normal_law(double x) {
   return {0.5 * ::erfc(x * -0.70710678118654752440), ::exp(-0.5 * x * x)};

@@ -211,31 +211,26 @@ STRIDED_HD double ndtri(double p) {
 // exp(x^2) erfc(x), without overflow or underflow. (1 + 2x) erfcx(x) is smooth in t = (x - 2) / (x + 2) over all x >=
 // 0 (after M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", Math. Comp.
 // 36 (1981)).
-STRIDED_HD double erfcx(double x) {
-  if (x < 0) {
-    if (x < -26.7) return infinity<double>();
-    const Pair<double> square = two_prod(x, x);
-    const double e = math::exp(square.hi);
-    return 2 * (e + e * square.lo) - erfcx(-x);
-  }
-  if (x > 1e8) return 0.56418958354775628695 / x;
-  return erfcx_positive(x);
+STRIDED_INLINE_HD double erfcx(double x) {
+  const double a = abs(x), right = a > 1e8 ? 0.56418958354775628695 / a : erfcx_positive(a);
+  const Pair<double> square = two_prod(x, x);
+  const double e = math::exp(square.hi);
+  const double left = x < -26.7 ? infinity<double>() : 2 * (e + e * square.lo) - right;
+  return x < 0 ? left : right;
 }
 
-STRIDED_HD double ndtr(double x) {
+// In the tail the rounding error of t counts 2 t^2 times: it is taken off to first order.
+STRIDED_INLINE_HD double ndtr(double x) {
   const double c = 0.70710678118654752440, c_lo = -4.8336466567264567e-17;
-  const double t = x * c;
-  if (abs(t) < 0.7) return 0.5 + 0.5 * math::erf(t);
-  const double tail = 0.5 * math::erfc(-t);
-  if (!(t < -1) || t < -40) return tail;
-  // In the tail the rounding error of t counts 2 t^2 times: take it off to first order.
-  const double rest = mul_add(x, c_lo, product_minus(x, c, t));
-  return tail * (1 - 2 * t * rest);
+  const double t = x * c, rest = mul_add(x, c_lo, product_minus(x, c, t));
+  const double near = 0.5 + 0.5 * math::erf(t), far = 0.5 * math::erfc(-t);
+  const double outer = (t < -1) & (t >= -40) ? far * (1 - 2 * t * rest) : far;
+  return abs(t) < 0.7 ? near : outer;
 }
 
-STRIDED_HD double log_ndtr(double x) {
-  if (x < -1) return math::log(0.5 * erfcx(x * -0.70710678118654752440)) - 0.5 * x * x;
-  return math::log1p(-special::ndtr(-x));
+STRIDED_INLINE_HD double log_ndtr(double x) {
+  const double tail = math::log(0.5 * special::erfcx(x * -0.70710678118654752440)) - 0.5 * x * x;
+  return x < -1 ? tail : math::log1p(-special::ndtr(-x));
 }
 
 // log(1 + u) - u.
@@ -484,6 +479,7 @@ template <class T>
 STRIDED_HD T ndtr(T x) {
   return T(special::ndtr(double(x)));
 }
+STRIDED_HD float ndtr(float x) { return float(0.5 * math::erfc_short(double(x) * -0.70710678118654752440)); }
 template <class T>
 STRIDED_HD bool has_usual_ndtri(T p) {
   return (p > T(1.3887943864964021e-11)) & special::has_usual_quantile(1 - double(p));

@@ -574,7 +574,9 @@ STRIDED_INLINE_HD double erf(double x) {
   const double far = 1 - exp_plain<F64>(-a * a) * (numerator * (up * inverse));
   return copysign(size < 1 ? near : far, x);
 }
-STRIDED_HD float erfc(float x) { return static_cast<float>(erfc_impl<Lite>(x, 10.9)); }
+// For a result that is rounded to float.
+STRIDED_HD double erfc_short(double x) { return erfc_impl<Lite>(x, 10.9); }
+STRIDED_HD float erfc(float x) { return static_cast<float>(erfc_short(x)); }
 STRIDED_INLINE_HD double erfc(double x) { return erfc_impl<F64>(x, 28.0); }
 
 // The distribution function of the standard normal law at x, and exp(-x^2 / 2).
