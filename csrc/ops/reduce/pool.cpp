@@ -195,15 +195,14 @@ Tensor over_windows(Tensor x, const Windows& w, const Scalar& fill) {
 // Maxima, and where asked for their places, in one pass, where the device has it; else undefined tensors.
 std::tuple<Tensor, Tensor> maxima_in_one_pass(const Tensor& x, const Windows& w, bool with_places) {
   const auto operation = network_functions(x.device()).pool_maxima;
-  const bool fits = x.dtype() == DType::Float32 || x.dtype() == DType::Float64;
-  if (operation == nullptr || !fits || product_of(w.padded()) >= int64_t(1) << 31) return {};
-  const Tensor image = contiguous(x);
+  if (operation == nullptr || !is_floating(x.dtype()) || product_of(w.padded()) >= int64_t(1) << 31) return {};
+  const Tensor image = contiguous(to_dtype(x, compute_dtype_of(x.dtype())));
   const Dims shape = joined({x.size(0), x.size(1)}, w.out);
-  const Tensor best = empty(shape, x.dtype(), x.device());
+  const Tensor best = empty(shape, image.dtype(), x.device());
   const Tensor places = with_places ? empty(shape, DType::Int64, x.device()) : Tensor();
-  if (best.numel() == 0) return {best, places};
+  if (best.numel() == 0) return {to_dtype(best, x.dtype()), places};
   PoolPlan plan;
-  plan.dtype = x.dtype();
+  plan.dtype = image.dtype();
   plan.planes = x.size(0) * x.size(1);
   for (size_t i = 0, to = 3 - w.axes(); i < w.axes(); ++i, ++to) {
     plan.size[to] = w.size[i], plan.kernel[to] = w.kernel[i], plan.stride[to] = w.stride[i];
@@ -213,7 +212,7 @@ std::tuple<Tensor, Tensor> maxima_in_one_pass(const Tensor& x, const Windows& w,
   plan.out = best.data();
   if (with_places) plan.places = places.data_as<int64_t>();
   operation(plan);
-  return {best, places};
+  return {to_dtype(best, x.dtype()), places};
 }
 
 Dims window_axes(const Windows& w) { return range_of(-static_cast<int64_t>(w.axes()), 0); }
@@ -325,10 +324,12 @@ std::tuple<Tensor, Tensor> max_pool_any(const Tensor& input, const Dims& kernel,
 
 // ---------------------------------------------------------------- sums
 
+// Sums of 16-bit floats are rounded once.
+Tensor wide_of(const Tensor& x) { return is_floating(x.dtype()) ? to_dtype(x, compute_dtype_of(x.dtype())) : x; }
+
 Tensor sums(const Tensor& x, const Windows& w) {
-  if (has_long_windows(x, w) || x.itemsize() < 4)  // sums of 16-bit floats are rounded once
-    return sum(windows_of(x, w, Scalar(0)), window_axes(w));
-  return over_windows<Add>(x, w, Scalar(0));
+  if (has_long_windows(x, w)) return sum(windows_of(x, w, Scalar(0)), window_axes(w));
+  return to_dtype(over_windows<Add>(wide_of(x), w, Scalar(0)), x.dtype());
 }
 
 // The transpose of it: each element added to all elements of its window.
@@ -344,11 +345,11 @@ Tensor spread(const Tensor& g, const Windows& w) {
     }
     return reshape(expand(reshape(g, ones), split), shape);
   }
-  const Tensor image = padded_image(zeros(shape, g.dtype(), g.device()), w, Scalar(0));
+  const Tensor wide = wide_of(g), image = padded_image(zeros(shape, wide.dtype(), g.device()), w, Scalar(0));
   Dims at(w.axes());
-  do elementwise_<Add>(tap_of(image, w, at), g);
+  do elementwise_<Add>(tap_of(image, w, at), wide);
   while (next(&at, w.kernel));
-  return contiguous(inside_of(image, w));
+  return contiguous(to_dtype(inside_of(image, w), g.dtype()));
 }
 
 Tensor recorded_spread(const Tensor& g, const Windows& w, const char* node);

@@ -30,12 +30,14 @@ struct Rows {
   }
 };
 
-// An operation of the device takes contiguous float32 or float64.
-bool is_row_operand(const Tensor& t, DType dtype) { return t.dtype() == dtype && t.is_contiguous(); }
+// An operation of the device takes contiguous float32 or float64; 16-bit floats pass through float32.
+Tensor widened(const Tensor& t) { return t.defined() ? to_dtype(t, compute_dtype_of(t.dtype())) : t; }
+bool is_row_operand(const Tensor& t, DType wide) { return compute_dtype_of(t.dtype()) == wide && t.is_contiguous(); }
 bool has_operation(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  return (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) && x.is_contiguous() && x.numel() > 0 &&
-         backend(x.device()).normalise_rows != nullptr && (!weight.defined() || is_row_operand(weight, x.dtype())) &&
-         (!bias.defined() || is_row_operand(bias, x.dtype()));
+  const DType wide = compute_dtype_of(x.dtype());
+  return (wide == DType::Float32 || wide == DType::Float64) && x.is_contiguous() && x.numel() > 0 &&
+         backend(x.device()).normalise_rows != nullptr && (!weight.defined() || is_row_operand(weight, wide)) &&
+         (!bias.defined() || is_row_operand(bias, wide));
 }
 
 template <class Plan>
@@ -100,14 +102,14 @@ Normalised by_formula(const Tensor& x, const Tensor& weight, const Tensor& bias,
 // Where the statistics are functions of x: the gradients of all orders.
 std::vector<Tensor> gradients_by_formula(const Tensor& grad, const Tensor& x, const Tensor& weight, const Tensor& bias,
                                          const Rows& rows, const bool wanted[3]) {
-  const Tensor split = rows.split(x), g = rows.split(grad);
+  const Tensor split = rows.split(widened(x)), g = rows.split(widened(grad));
   const auto [var, mean] = var_mean(split, Dims{2, 3}, 0, true);
   const Tensor scale = elementwise<Rsqrt>(var + rows.eps), standard = (split - mean) * scale;
   std::vector<Tensor> made(3);
   if (wanted[0]) {
-    const Tensor h = weight.defined() ? g * rows.beside(weight) : g;
+    const Tensor h = weight.defined() ? g * rows.beside(widened(weight)) : g;
     const auto average = [](const Tensor& t) { return strided::mean(t, Dims{2, 3}, true); };
-    made[0] = reshape((h - average(h) - standard * average(h * standard)) * scale, x.shape());
+    made[0] = to_dtype(reshape((h - average(h) - standard * average(h * standard)) * scale, x.shape()), x.dtype());
   }
   if (wanted[1]) made[1] = rows.gathered(g * standard, weight);
   if (wanted[2]) made[2] = rows.gathered(g, bias);
@@ -116,7 +118,12 @@ std::vector<Tensor> gradients_by_formula(const Tensor& grad, const Tensor& x, co
 
 Normalised normalise(const Tensor& x, const Tensor& weight, const Tensor& bias, const Rows& rows) {
   if (!has_operation(x, weight, bias)) return by_formula(x, weight, bias, rows);
-  const Normalised made = by_operation(x, weight, bias, rows);
+  Normalised made;
+  {
+    NoGradGuard guard;
+    made = by_operation(widened(x), widened(weight), widened(bias), rows);
+    made.out = to_dtype(made.out, x.dtype());
+  }
   std::vector<Tensor> inputs = {x, weight, bias};
   if (!needs_grad(inputs)) return made;
   bool wanted[3];
@@ -125,12 +132,17 @@ Normalised normalise(const Tensor& x, const Tensor& weight, const Tensor& bias, 
          [rows, wanted = std::array<bool, 3>{wanted[0], wanted[1], wanted[2]}, x = SavedTensor(x),
           weight = saved_if(weight.defined(), weight), bias = saved_if(wanted[2], bias), mean = SavedTensor(made.mean),
           scale = SavedTensor(made.scale)](const Tensor& grad) {
-           const Tensor w = weight.was_saved() ? weight.get() : Tensor(), b = wanted[2] ? bias.get() : Tensor();
-           if (grad_enabled()) return gradients_by_formula(grad, x.get(), w, b, rows, wanted.data());
-           return gradients_by_operation(grad, x.get(), mean.get(), scale.get(), w, rows, wanted.data(),
-                                         w.defined()   ? w.shape()
-                                         : b.defined() ? b.shape()
-                                                       : Dims{});
+           const Tensor in = x.get(), w = weight.was_saved() ? weight.get() : Tensor(),
+                        b = wanted[2] ? bias.get() : Tensor();
+           if (grad_enabled()) return gradients_by_formula(grad, in, w, b, rows, wanted.data());
+           std::vector<Tensor> made = gradients_by_operation(widened(grad), widened(in), mean.get(), scale.get(),
+                                                             widened(w), rows, wanted.data(),
+                                                             w.defined()   ? w.shape()
+                                                             : b.defined() ? b.shape()
+                                                                           : Dims{});
+           for (const auto& [to, of] : {std::pair(&made[0], &in), {&made[1], &w}, {&made[2], &b}})
+             if (to->defined()) *to = to_dtype(*to, of->dtype());
+           return made;
          });
   return made;
 }
