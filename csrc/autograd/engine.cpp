@@ -104,6 +104,12 @@ class Around {
   const bool wanted_;
 };
 
+struct UnusedGuard {
+  const uint64_t before = unused_gradients;
+  explicit UnusedGuard(uint64_t unused) { unused_gradients = unused; }
+  ~UnusedGuard() { unused_gradients = before; }
+};
+
 struct Capture {
   Edge edge;
   int index;  // of the input
@@ -234,6 +240,13 @@ class BackwardPass {
   enum Mark { kSeen = 1, kIsInput = 2, kLeads = 4 };
   void mark(const Node* node, Mark m) { marks_.set(node, marks_.find(node) | m); }
   bool is_needed(Node* node) { return captures_.empty() || marks_.find(node) & (kIsInput | kLeads); }
+  uint64_t unused_of(const Node& node) {
+    uint64_t unused = 0;
+    if (!captures_.empty())
+      for (size_t i = 0; i < node.next.size() && i < 64; ++i)
+        if (!node.next[i].node || !is_needed(node.next[i].node.get())) unused |= uint64_t(1) << i;
+    return unused;
+  }
 
   void deliver(const Edge& edge, Tensor grad) {
     const Node::Output& want = edge.node->output(edge.input);
@@ -320,7 +333,9 @@ class BackwardPass {
     TensorList kept;
     if (hooks && !hooks->post.empty()) kept = grads;
     TensorList passed;
+    const uint64_t unused = unused_of(node);
     try {
+      const UnusedGuard told(unused);
       const ProfiledCall profiled([&] { return node.name(); });
       passed = takes_samples(node, grads) ? apply_to_samples(node, grads) : node.apply(grads);
       if (anomaly_mode().failed && anomaly_mode().check_nan) check_nan(node, passed);
@@ -329,6 +344,8 @@ class BackwardPass {
       throw;
     }
     grads.clear();
+    for (size_t i = 0; i < passed.size() && i < 64; ++i)
+      if (unused >> i & 1) passed[i] = Tensor();
     if (hooks) for_each_hook(hooks->post, [&](const Ref<Hook>& hook) { hook->call(passed, &kept); });
     for (size_t i = 0; i < passed.size() && i < node.next.size(); ++i) {
       const Edge& edge = node.next[i];

@@ -135,7 +135,7 @@ TensorList ElementwiseNode::apply(TensorList& grads) {
   if (op_.id == elementwise_id<Pow> && saved.in[0].defined() && is_complex(grads[0].dtype()))
     saved.in[0] = to_dtype(saved.in[0], grads[0].dtype());
   for (int i = 0; i < op_.arity; ++i)
-    if (next[i].node)  // without a formula: a comparison in place
+    if (next[i].node && is_gradient_used(i))  // without a formula: a comparison in place
       result[i] = op_.vjp ? op_.vjp(i, grads[0], saved) : zeros_like(grads[0]);
   if (is_steady(op_.id)) result[0] = steady(result[0]);
   return result;

@@ -36,6 +36,7 @@ void hand_over(Edges& edges, std::vector<Edge>& list) noexcept {
 }  // namespace
 
 __thread bool grad_mode = true, grad_quiet = false;
+__thread uint64_t unused_gradients = 0;
 Ref<RefCounted> (*make_trace)() = nullptr;
 
 void (*drop_kept_object)(void* py_object) = nullptr;

@@ -417,9 +417,10 @@ Tensor finish(const Tensor& out, const Tensor& x, const Tensor& weight, const st
     record("ConvolutionBackward0", out, {x, weight, bias.value_or(Tensor())},
            [x = saved_if(weight.requires_grad(), x), weight = saved_if(x.requires_grad(), weight), with_bias, others,
             of_x, of_weight](const Tensor& grad) {
-             return std::vector<Tensor>{weight.was_saved() ? of_x(grad, conj(weight.get())) : Tensor(),
-                                        x.was_saved() ? of_weight(conj(x.get()), grad) : Tensor(),
-                                        with_bias ? sum(grad, others) : Tensor()};
+             return std::vector<Tensor>{
+                 weight.was_saved() && is_gradient_used(0) ? of_x(grad, conj(weight.get())) : Tensor(),
+                 x.was_saved() && is_gradient_used(1) ? of_weight(conj(x.get()), grad) : Tensor(),
+                 with_bias && is_gradient_used(2) ? sum(grad, others) : Tensor()};
            });
   return batched ? out : squeeze(out, {0});
 }

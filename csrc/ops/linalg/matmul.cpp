@@ -146,8 +146,9 @@ Tensor gemm_recorded(const Tensor& a, const Tensor& b, DType result) {
   return record(name, c, {a, b},
                 [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), of_a = has_whole_columns(a),
                  of_b = has_whole_columns(b)](const Tensor& g) {
-                  return std::vector<Tensor>{b.was_saved() ? gemm_gradient(g, adjoint_of(b.get()), of_a) : Tensor(),
-                                             a.was_saved() ? gemm_gradient(adjoint_of(a.get()), g, of_b) : Tensor()};
+                  return std::vector<Tensor>{
+                      b.was_saved() && is_gradient_used(0) ? gemm_gradient(g, adjoint_of(b.get()), of_a) : Tensor(),
+                      a.was_saved() && is_gradient_used(1) ? gemm_gradient(adjoint_of(a.get()), g, of_b) : Tensor()};
                 });
 }
 
@@ -188,9 +189,10 @@ Tensor addmm_recorded(const char* node, const Tensor& input, const Tensor& a, co
       [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), beta, alpha,
        wants_input = input.requires_grad(), of_a = has_whole_columns(a), of_b = has_whole_columns(b)](const Tensor& g) {
         const Tensor h = scaled(g, conj(alpha));
-        return std::vector<Tensor>{wants_input ? scaled(g, conj(beta)) : Tensor(),
-                                   b.was_saved() ? gemm_gradient(h, adjoint_of(b.get()), of_a) : Tensor(),
-                                   a.was_saved() ? gemm_gradient(adjoint_of(a.get()), h, of_b) : Tensor()};
+        return std::vector<Tensor>{
+            wants_input ? scaled(g, conj(beta)) : Tensor(),
+            b.was_saved() && is_gradient_used(1) ? gemm_gradient(h, adjoint_of(b.get()), of_a) : Tensor(),
+            a.was_saved() && is_gradient_used(2) ? gemm_gradient(adjoint_of(a.get()), h, of_b) : Tensor()};
       });
 }
 

@@ -409,3 +409,32 @@ def test_embedding_bag_takes_the_old_order():
             ).tolist()
 
     assert bags(strided) == bags(torch)
+
+
+OPERANDS = {
+    "mm": lambda m, x: (m.mm, x[:2]),
+    "bmm": lambda m, x: (lambda a, b: m.bmm(a[None], b[None]), x[:2]),
+    "addmm": lambda m, x: (m.addmm, (x[2], *x[:2])),
+    "mv": lambda m, x: (m.mv, (x[0], x[2])),
+    "mul": lambda m, x: (m.mul, x[:2]),
+    "atan2": lambda m, x: (m.atan2, x[:2]),
+    "where": lambda m, x: (lambda a, b: m.where(a > 0, a, b), x[:2]),
+    "conv2d": lambda m, x: (m.nn.functional.conv2d, (x[3], x[4], x[2])),
+    "layer_norm": lambda m, x: (lambda a, w, b: m.nn.functional.layer_norm(a, (4,), w, b), (x[0], x[2], x[5])),
+}
+
+
+@pytest.mark.parametrize("name", OPERANDS)
+def test_gradients_that_nobody_asked_for_are_none(name):
+    def seen(m):
+        shapes = (4, 4), (4, 4), (4,), (1, 4, 5, 5), (4, 4, 3, 3), (4,)
+        f, operands = OPERANDS[name](m, [m.ones(s, requires_grad=True) for s in shapes])
+        found = []
+        for operand in operands:
+            made, passed = f(*operands), []
+            made.grad_fn.register_hook(lambda inner, outer, passed=passed: passed.extend(g is not None for g in inner))
+            m.autograd.grad(made.sum(), operand)
+            found.append(passed)
+        return found
+
+    assert seen(strided) == seen(torch)
