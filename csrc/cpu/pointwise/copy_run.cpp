@@ -83,13 +83,16 @@ void transpose_square(char* to, int64_t to_column, const char* from, int64_t fro
 // When the fastest axis of the source is another one than the target's, a row-wise loop touches a new cache line with
 // every element. Copying square tiles that fit the L1 cache uses each line whole.
 // to[c * to_column + r] = from[r * from_row + c]: strides in bytes, both contiguous along the other axis.
-constexpr int64_t kTile = 16;
+// Rows of a tile may all lie in one set of the cache, as where they are 4 KiB apart: of 16-byte items, four rows of a
+// line each.
+template <class U>
+constexpr int64_t kTile = sizeof(U) == 16 ? 4 : 16;
 
 template <class U>
 void transpose_tile(char* to, int64_t to_column, const char* from, int64_t from_row) {
   constexpr int64_t square = 16 / sizeof(U);
-  for (int64_t r = 0; r < kTile; r += square)
-    for (int64_t c = 0; c < kTile; c += square)
+  for (int64_t r = 0; r < kTile<U>; r += square)
+    for (int64_t c = 0; c < kTile<U>; c += square)
       transpose_square<U>(to + c * to_column + r * static_cast<int64_t>(sizeof(U)), to_column,
                           from + r * from_row + c * static_cast<int64_t>(sizeof(U)), from_row);
 }
@@ -99,11 +102,11 @@ template <class U>
 void transpose_columns(char* to, int64_t to_column, const char* from, int64_t from_row, int64_t rows, int64_t c0,
                        int64_t c1) {
   constexpr auto size = static_cast<int64_t>(sizeof(U));
-  for (; c0 < c1; c0 += kTile) {
-    const int64_t c2 = std::min(c0 + kTile, c1);
-    for (int64_t r0 = 0; r0 < rows; r0 += kTile) {
-      const int64_t r1 = std::min(r0 + kTile, rows);
-      if (c2 - c0 == kTile && r1 - r0 == kTile) {
+  for (; c0 < c1; c0 += kTile<U>) {
+    const int64_t c2 = std::min(c0 + kTile<U>, c1);
+    for (int64_t r0 = 0; r0 < rows; r0 += kTile<U>) {
+      const int64_t r1 = std::min(r0 + kTile<U>, rows);
+      if (c2 - c0 == kTile<U> && r1 - r0 == kTile<U>) {
         transpose_tile<U>(to + c0 * to_column + r0 * size, to_column, from + r0 * from_row + c0 * size, from_row);
         continue;
       }
@@ -116,7 +119,7 @@ void transpose_columns(char* to, int64_t to_column, const char* from, int64_t fr
 
 template <class U>
 void transpose_matrix(char* to, int64_t to_column, const char* from, int64_t from_row, int64_t rows, int64_t columns) {
-  constexpr int64_t kPanel = 8 * kTile;
+  constexpr int64_t kPanel = 128;
   const int64_t grain = std::max<int64_t>(1, 65536 / (rows * kPanel + 1));
   parallel_for(0, (columns + kPanel - 1) / kPanel, grain, [&](int64_t begin, int64_t end) {
     transpose_columns<U>(to, to_column, from, from_row, rows, begin * kPanel, std::min(end * kPanel, columns));
