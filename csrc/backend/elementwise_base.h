@@ -126,42 +126,54 @@ STRIDED_HD T mod_floor(T a, T b) {
   return static_cast<T>(mod + (rounds_up(mod, b) ? b : T(0)));
 }
 
-// The same through double, for which processors have vector instructions. Below 2^51 it is exact: a quotient that is no
-// integer is further from one, relatively, than the rounding of the division can move it.
+// The same in floating point, for which processors have vector instructions: 8 and 16 bits in float, others in double,
+// below 2^51. It is exact: a quotient that is no integer is further from one, relatively, than the rounding of the
+// division can move it.
 template <class T>
-constexpr bool divides_in_double = std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
+constexpr bool divides_as_float = sizeof(T) <= 2 || std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
 template <class T>
-bool divides_in_double_usually(T a, T b) {
-  constexpr int64_t limit = int64_t{1} << 51;
-  const int64_t x = a, y = b;
-  return (x < limit) & (x > -limit) & (y < limit) & (y > -limit) & (y != 0);
+bool divides_as_float_usually(T a, T b) {
+  if constexpr (sizeof(T) <= 2) {
+    return b != 0;
+  } else {
+    constexpr int64_t limit = int64_t{1} << 51;
+    const int64_t x = a, y = b;
+    return (x < limit) & (x > -limit) & (y < limit) & (y > -limit) & (y != 0);
+  }
 }
 // A sum with 1.5 * 2^52 has the integer in its low bits. Larger integers give anything, and so do their quotients.
-inline double to_double(int64_t x) {
+template <class T>
+auto to_float(T x) {
   constexpr double magic = 0x1.8p52;
-  return bit_cast<double>(static_cast<uint64_t>(x) + bit_cast<uint64_t>(magic)) - magic;
+  if constexpr (sizeof(T) <= 2) return static_cast<float>(x);
+  else return bit_cast<double>(static_cast<uint64_t>(int64_t{x}) + bit_cast<uint64_t>(magic)) - magic;
 }
-inline int64_t from_double(double x) {
+template <class T>
+T from_float(float x) {
+  return static_cast<T>(static_cast<int32_t>(x));
+}
+template <class T>
+T from_float(double x) {
   constexpr double magic = 0x1.8p52;
-  return static_cast<int64_t>(bit_cast<uint64_t>(x + magic) - bit_cast<uint64_t>(magic));
+  return static_cast<T>(bit_cast<uint64_t>(x + magic) - bit_cast<uint64_t>(magic));
 }
 template <class T>
-T div_floor_in_double(T a, T b) {
-  return static_cast<T>(from_double(math::floor(to_double(a) / to_double(b))));
+T div_floor_as_float(T a, T b) {
+  return from_float<T>(math::floor(to_float(a) / to_float(b)));
 }
 template <class T>
-T div_trunc_in_double(T a, T b) {
-  return static_cast<T>(from_double(math::trunc(to_double(a) / to_double(b))));
+T div_trunc_as_float(T a, T b) {
+  return from_float<T>(math::trunc(to_float(a) / to_float(b)));
 }
 template <class T>
-T mod_floor_in_double(T a, T b) {
-  const double x = to_double(a), y = to_double(b);
-  return static_cast<T>(from_double(x - math::floor(x / y) * y));
+T mod_floor_as_float(T a, T b) {
+  const auto x = to_float(a), y = to_float(b);
+  return from_float<T>(x - math::floor(x / y) * y);
 }
 template <class T>
-T mod_trunc_in_double(T a, T b) {
-  const double x = to_double(a), y = to_double(b);
-  return static_cast<T>(from_double(x - math::trunc(x / y) * y));
+T mod_trunc_as_float(T a, T b) {
+  const auto x = to_float(a), y = to_float(b);
+  return from_float<T>(x - math::trunc(x / y) * y);
 }
 
 // Exponentiation by squaring. A negative exponent gives what is left of 1 / base^|exponent| when truncated: only the
@@ -182,18 +194,21 @@ STRIDED_HD T pow(T base, T exponent) {
   return static_cast<T>(result);
 }
 
-// Shifts by a negative amount or by the width and more move every bit out.
+// Shifts by a negative amount or by the width and more move every bit out. Up to 32 bits in lanes of 32.
+template <class T>
+using shift_t = std::conditional_t<sizeof(T) <= 4, uint32_t, uint64_t>;
 template <class T>
 STRIDED_HD T shift_left(T a, T n) {
-  constexpr uint64_t width = 8 * sizeof(T);
-  const uint64_t by = static_cast<uint64_t>(n);
-  const uint64_t shifted = static_cast<uint64_t>(a) << (by & 63);
+  using U = shift_t<T>;
+  constexpr U width = 8 * sizeof(T);
+  const U by = static_cast<U>(n), shifted = static_cast<U>(a) << (by & (8 * sizeof(U) - 1));
   return by < width ? static_cast<T>(shifted) : T(0);
 }
 template <class T>
 STRIDED_HD T shift_right(T a, T n) {
-  constexpr uint64_t width = 8 * sizeof(T);
-  const uint64_t by = static_cast<uint64_t>(n);
+  using U = shift_t<T>;
+  constexpr U width = 8 * sizeof(T);
+  const U by = static_cast<U>(n);
   if constexpr (std::is_signed_v<T>) return static_cast<T>(a >> (by < width ? by : width - 1));
   else return by < width ? static_cast<T>(a >> (by & (width - 1))) : T(0);
 }

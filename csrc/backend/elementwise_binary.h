@@ -115,11 +115,11 @@ struct DivTrunc {
   }
   template <class T, class = std::enable_if_t<is_int_v<T>>>
   static bool is_usual(T a, T b) {
-    return integer::divides_in_double_usually(a, b);
+    return integer::divides_as_float_usually(a, b);
   }
   template <class T, class = std::enable_if_t<is_int_v<T>>>
   static T usual(T a, T b) {
-    return integer::div_trunc_in_double(a, b);
+    return integer::div_trunc_as_float(a, b);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>&) {
@@ -150,12 +150,12 @@ struct FloorDivide {
   }
   template <class T>
   static bool is_usual(T a, T b) {
-    if constexpr (is_int_v<T>) return integer::divides_in_double_usually(a, b);
+    if constexpr (is_int_v<T>) return integer::divides_as_float_usually(a, b);
     else return math::fmod_is_near(a, b);
   }
   template <class T>
   static T usual(T a, T b) {
-    if constexpr (is_int_v<T>) return integer::div_floor_in_double(a, b);
+    if constexpr (is_int_v<T>) return integer::div_floor_as_float(a, b);
     else return from(a, b, math::fmod_near(a, b));
   }
   template <int I, class V>
@@ -180,12 +180,12 @@ struct Remainder {
   }
   template <class T>
   static bool is_usual(T a, T b) {
-    if constexpr (is_int_v<T>) return integer::divides_in_double_usually(a, b);
+    if constexpr (is_int_v<T>) return integer::divides_as_float_usually(a, b);
     else return math::fmod_is_near(a, b);
   }
   template <class T>
   static T usual(T a, T b) {
-    if constexpr (is_int_v<T>) return integer::mod_floor_in_double(a, b);
+    if constexpr (is_int_v<T>) return integer::mod_floor_as_float(a, b);
     else return from(b, math::fmod_near(a, b));
   }
   static constexpr uint8_t reads[] = {0, 3};
@@ -208,12 +208,12 @@ struct Fmod {
   }
   template <class T>
   static bool is_usual(T a, T b) {
-    if constexpr (is_int_v<T>) return integer::divides_in_double_usually(a, b);
+    if constexpr (is_int_v<T>) return integer::divides_as_float_usually(a, b);
     else return math::fmod_is_near(a, b);
   }
   template <class T>
   static T usual(T a, T b) {
-    if constexpr (is_int_v<T>) return integer::mod_trunc_in_double(a, b);
+    if constexpr (is_int_v<T>) return integer::mod_trunc_as_float(a, b);
     else return math::fmod_near(a, b);
   }
   static constexpr uint8_t reads[] = {0, 3};

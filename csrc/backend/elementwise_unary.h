@@ -402,6 +402,14 @@ struct Exp2 {
   STRIDED_HD static T fwd(T x) {
     return math::exp2(x);
   }
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  static bool is_usual(T x) {
+    return math::has_usual_exp2(x);
+  }
+  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  static T usual(T x) {
+    return math::exp2_usual(x);
+  }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     return g * (kLn2 * conj(s.out));

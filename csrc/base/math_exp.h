@@ -144,18 +144,22 @@ STRIDED_HD typename P::T exp_plain(typename P::T x) {
   }
 }
 
-template <class P>
+template <class P, bool kUsual = false>
 STRIDED_HD typename P::T exp2_impl(typename P::T x) {
   using T = typename P::T;
-  const T c = clamp_keep_nan(x, P::exp2_low, P::exp2_high);
+  const T c = kUsual ? x : clamp_keep_nan(x, P::exp2_low, P::exp2_high);
   const T t = c + P::magic;
   const T n = t - P::magic;
   const T f = c - n;
   const T r = f * P::ln2;
   const T lost = mul_add(f, P::ln2_lo, product_minus(f, P::ln2, r));
   const T p = r + mul_add(r * r, P::exp_tail(r), lost);
-  const Pair<T> factor = power_of_two_factors<P>(n, t);
-  return (T(1) + p) * factor.hi * zero_below(x, P::exp2_low, factor.lo);
+  if constexpr (kUsual) {
+    return (T(1) + p) * power_of_two<P>(t);
+  } else {
+    const Pair<T> factor = power_of_two_factors<P>(n, t);
+    return (T(1) + p) * factor.hi * zero_below(x, P::exp2_low, factor.lo);
+  }
 }
 
 // (e^x - 1) / 4 as a pair, x up to 50.
@@ -489,6 +493,10 @@ STRIDED_HD float exp_usual(float x, float lo) { return exp_impl<F32, true>(x, lo
 STRIDED_HD double exp_usual(double x, double lo) { return exp_impl<F64, true>(x, lo); }
 STRIDED_HD float exp2(float x) { return exp2_impl<F32>(x); }
 STRIDED_HD double exp2(double x) { return exp2_impl<F64>(x); }
+STRIDED_HD bool has_usual_exp2(float x) { return abs(x) < 126.0f; }
+STRIDED_HD bool has_usual_exp2(double x) { return abs(x) < 1022.0; }
+STRIDED_HD float exp2_usual(float x) { return exp2_impl<F32, true>(x); }
+STRIDED_HD double exp2_usual(double x) { return exp2_impl<F64, true>(x); }
 // 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)), with n = 0 up to 0.44, so that the sum never loses many digits. `lost` is
 // -1/2 where 2^(n-1) is too large for the difference.
 STRIDED_HD float expm1(float x) {
