@@ -13,6 +13,7 @@
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/reduce/reduction.h"
+#include "ops/shape/join.h"
 #include "ops/shape/view.h"
 #include "ops/shape/windows.h"
 
@@ -37,20 +38,15 @@ Tensor factor(const Tensor& x) { return network_functions(x.device()).widens_fac
 
 Tensor padded(const Tensor& x, const Geometry& g) { return padded_image(x, g, Scalar(0)); }
 
-// A view of the padded input: (batch, groups, channels, kernel..., output...), the kernel backwards if `turned`.
-Tensor windows(const Tensor& x, const Geometry& g, bool turned = false) {
+// A view of the padded input: (batch, groups, channels, kernel..., output...).
+Tensor windows(const Tensor& x, const Geometry& g) {
   const Dims& steps = x.strides();
   const int64_t channels = x.size(1) / g.groups;
   Dims shape = joined(joined({x.size(0), g.groups, channels}, g.kernel), g.out),
        strides{steps[0], channels * steps[1], steps[1]};
-  int64_t first = x.offset();
-  for (size_t i = 0; i < g.axes(); ++i) {
-    const int64_t step = steps[2 + i] * g.dilation[i];
-    if (turned) first += (g.kernel[i] - 1) * step;
-    strides.push_back(turned ? -step : step);
-  }
+  for (size_t i = 0; i < g.axes(); ++i) strides.push_back(steps[2 + i] * g.dilation[i]);
   for (size_t i = 0; i < g.axes(); ++i) strides.push_back(g.step(i, steps[2 + i]));
-  return as_strided(x, shape, strides, first);
+  return as_strided(x, shape, strides, x.offset());
 }
 
 // ---------------------------------------------------------------- the three maps, not recorded
@@ -95,13 +91,13 @@ Tensor forward_of_channels(const Tensor& x, const Tensor& weight, const Geometry
   return out;
 }
 
-// Over an image that is padded. It may be a part of a larger one.
+// Over an image that is padded. It may be a part of a larger one. `turned`: the kernel is taken backwards.
 Tensor forward_over(const Tensor& image, const Tensor& weight, const Geometry& g, bool turned) {
   const int64_t n = image.size(0), o = weight.size(0), axes = static_cast<int64_t>(g.axes()) + 1;
   const Dims shape = joined({n, o}, g.out);
   if (Tensor made = forward_of_channels(image, weight, g, turned); made.defined()) return made;
-  const Tensor seen = windows(image, g, turned);
-  const Tensor matrix = reshape(weight, {g.groups, o / g.groups, weight.size(1) * product_of(g.kernel)});
+  const Tensor seen = windows(image, g), kernels = turned ? flip(weight, range_of(2, axes + 1)) : weight;
+  const Tensor matrix = reshape(kernels, {g.groups, o / g.groups, weight.size(1) * product_of(g.kernel)});
   if (g.groups == 1 && n > 1 && product_of(g.out) < kFew) {
     Dims order = range_of(1, axes + 1);
     order.push_back(0);
