@@ -64,6 +64,7 @@ bool is_wide(PyObject* o) {
   return overflow < 0 || wide;
 }
 Scalar number_of(PyObject* o, DType dtype) {
+  if (is_bool(dtype) && is_wide(o)) return Scalar(true);
   if ((!is_floating(dtype) && !is_complex(dtype)) || !is_wide(o)) return to_scalar(o);
   const double v = PyLong_AsDouble(o);
   if (v == -1 && PyErr_Occurred()) throw PythonError{};
@@ -102,8 +103,13 @@ class Reader {
       shape_.push_back(n);
       if (n == 0) return;
       Item first(PySequence_GetItem(o, 0));
+      check_holds_others(o, first.o);
       find_shape(first.o);
     }
+  }
+
+  static void check_holds_others(PyObject* sequence, PyObject* element) {
+    STRIDED_CHECK(sequence != element, TypeError, "new(): self-referential lists are incompatible");
   }
 
   void see(DType t) {
@@ -146,6 +152,7 @@ class Reader {
                     " (got ", n, ")");
       for (Py_ssize_t i = 0; i < n; ++i) {
         Item e(PySequence_GetItem(o, i));
+        check_holds_others(o, e.o);
         scan(e.o, axis + 1);
       }
     } else {

@@ -157,6 +157,9 @@ def asarray(
     _check("asarray", dtype, device)
     if isinstance(obj, _C.UntypedStorage) and dtype is not None:
         obj = _C.storage_as_tensor(obj, dtype)
+    numpy = sys.modules.get("numpy")
+    if copy is False and numpy is not None and isinstance(obj, numpy.generic):
+        raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray.")
     t = _shared(obj)
     if requires_grad is None:
         requires_grad = isinstance(obj, _C.Tensor) and obj.requires_grad

@@ -546,6 +546,25 @@ def test_arrays_of_other_libraries():
         torch.asarray(x.__dlpack__(), dtype=torch.float64, copy=False)
 
 
+def test_scalars_of_numpy_have_no_memory_to_share():
+    assert torch.asarray(np.float32(0.5)).dtype == torch.float32
+    with pytest.raises(RuntimeError, match="can't alias NumPy scalars"):
+        torch.asarray(np.float32(0.5), copy=False)
+
+
+def test_bools_of_integers_beyond_64_bits():
+    assert torch.tensor([2**70, 0, -(2**64), NAN], dtype=torch.bool).tolist() == [True, False, True, True]
+    assert torch.tensor(2**70, dtype=torch.bool).item() is True
+
+
+@pytest.mark.parametrize("before", [[], [0], [[1]]])
+def test_lists_that_hold_themselves(before):
+    before.append(before)
+    for make in (torch.tensor, torch.as_tensor):
+        with pytest.raises(TypeError, match="self-referential lists are incompatible"):
+            make(before)
+
+
 def test_exported_strides_that_no_element_depends_on_are_1():
     assert torch.from_dlpack(torch.ones(16)[::3][:1]).stride() == (1,)
     assert torch.from_dlpack(torch.ones(4, 6)[:, ::2]).stride() == (6, 2)
