@@ -133,7 +133,7 @@ Tensor weight_gradient_of_planes(const Tensor& x, const Tensor& grad, const Geom
   Dims at(rows.size());
   int64_t row = 0;
   do {
-    int64_t offset = 0;
+    int64_t offset = planes.offset();
     for (size_t i = 0; i < rows.size(); ++i) offset += at[i] * g.dilation[i] * steps[i];
     const Tensor taps = as_strided(planes, {n, c, length, wide}, {c * plane, plane, 1, step}, offset);
     copy_into(select(made, 1, row++), reshape(sum(matmul(vectors, taps), Dims{0}), {c * times, wide}));

@@ -85,6 +85,33 @@ def test_convolution_is_its_definition_and_gradients_are_its_adjoints(case):
     torch.testing.assert_close(g.double(), of_x, rtol=1e-4, atol=1e-4)
 
 
+def inner(x):
+    """The same numbers between others of the same memory."""
+    return torch.stack([torch.full_like(x, 1e6), x, torch.full_like(x, 1e6)])[1]
+
+
+@pytest.mark.parametrize("transposed", ["", "_transpose"])
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("c, o, groups", [(3, 4, 1), (4, 4, 2), (4, 4, 4), (3, 6, 3)])
+@pytest.mark.parametrize("padding", [0, 1])
+def test_operands_and_gradients_in_the_middle_of_larger_memory(transposed, axes, c, o, groups, padding):
+    torch.manual_seed(0)
+    function = getattr(F, f"conv{transposed}{axes}d")
+    shape = (c, o // groups) if transposed else (o, c // groups)
+    x, weight = torch.randn(2, c, *[5] * axes).double(), torch.randn(*shape, *[3] * axes).double()
+    y = torch.randn(*function(x, weight, padding=padding, groups=groups).shape).double()
+
+    def results(place):
+        a, w, g = (place(t).detach().requires_grad_() for t in (x, weight, y))
+        made = function(a, w, padding=padding, groups=groups)
+        first = torch.autograd.grad(made, (a, w), g, create_graph=True)
+        vectors = [place(t.detach() + 1) for t in (x, weight)]
+        return made, *first, *torch.autograd.grad(first, (a, w, g), vectors)
+
+    for got, expected in zip(results(inner), results(torch.clone)):
+        torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-12)
+
+
 def test_infinity_and_nan_stay_where_the_kernel_sees_them():
     x, weight = torch.ones(1, 3, 6, 37), torch.ones(20, 3, 3, 3)
     x[0, 1, 2, 5], x[0, 2, 2, 30] = float("inf"), float("nan")
