@@ -55,7 +55,10 @@ void by_differences(const Tensor& out, const Tensor& x1, const Tensor& x2, doubl
   in_parts(out, rows_of(x1), cost_of_row(out, x1), [&](int64_t start, int64_t count) {
     const Tensor d =
         turned ? unsqueeze(narrow(t1, -1, start, count), -1) - unsqueeze(t2, -2) : differences(x1, x2, start, count);
-    copy_into(narrow(out, -2, start, count), vector_norm(d, p, Dims{turned ? -3 : -1}));
+    const Dims axis{turned ? -3 : -1};
+    Tensor part = vector_norm(d, p, axis);
+    if (p == 0) part = part + sum(masked_fill(d, elementwise<Eq>(d, d), Scalar(0)), axis);  // NaN differs by NaN, not 1
+    copy_into(narrow(out, -2, start, count), part);
   });
 }
 

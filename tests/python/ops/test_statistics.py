@@ -270,10 +270,11 @@ def test_distances_of_nothing():
 
 def test_distances_of_nan_and_inf():
     x = torch.tensor([[NAN, 0.0]])
-    for p in (1, 2, 3, INF):
+    for p in (0, 1, 2, 3, INF):
         assert torch.cdist(x, torch.zeros(1, 2), p).isnan().all() and torch.pdist(torch.cat([x, x]), p).isnan().all()
-        assert torch.cdist(torch.tensor([[INF, 0.0]]), torch.zeros(1, 2), p).isinf().all()
-    assert torch.cdist(x, torch.zeros(1, 2), 0).item() == 1  # it differs
+        assert torch.cdist(torch.tensor([[INF, 0.0]]), torch.zeros(1, 2), p).item() == (1 if p == 0 else INF)
+        infinite = torch.full((2, 2), INF)
+        assert torch.cdist(infinite, infinite, p).isnan().all() and torch.pdist(infinite, p).isnan().all()
 
 
 def test_distance_errors():
