@@ -115,3 +115,42 @@ def test_inner_names_of_init():
         assert made[0].equal(made[1])
     assert init._no_grad_fill_(weight, 2.0) is weight and weight.tolist() == [[2, 2, 2]] * 2
     assert init._no_grad_zero_(weight) is weight and not weight.any() and weight.requires_grad
+
+
+class Like:
+    """No tensor, but PyTorch's functions are handed over to it."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        raise NotImplementedError
+
+
+def test_tensors_of_other_kinds_can_be_buffers():
+    net, like, other = nn.Module(), Like(), Like()
+    net.register_buffer("b", like)
+    assert net.b is like
+    net.b = other
+    assert net.b is other and dict(net.named_buffers()) == {"b": other}
+    with pytest.raises(TypeError, match="cannot assign 'int' object to buffer 'c'"):
+        net.register_buffer("c", 5)
+    with pytest.raises(TypeError, match="cannot assign 'int' as buffer 'b'"):
+        net.b = 5
+
+
+def test_a_buffer_takes_no_name_that_is_there():
+    net = nn.Module()
+    net.size = 5
+    with pytest.raises(KeyError, match="attribute 'size' already exists"):
+        net.size = nn.Buffer(strided.ones(1))
+    assert net.size == 5
+    net.b = nn.Buffer(strided.ones(1))
+    net.b = nn.Buffer(strided.zeros(1))
+    assert net.b.item() == 0
+
+
+def test_gradients_of_a_generator_that_is_used_up():
+    net = nn.Linear(1, 1)
+    parameters = net.parameters()
+    list(parameters)
+    with pytest.warns(UserWarning, match="`parameters` is an empty generator, no gradient clipping will occur."):
+        assert nn.utils.clip_grad_norm_(parameters, 1.0).item() == 0

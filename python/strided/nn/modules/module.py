@@ -109,6 +109,10 @@ def _check_name(module, kind, name, known):
         raise KeyError(f"attribute '{name}' already exists")
 
 
+def _may_be_buffer(value):
+    return value is None or isinstance(value, _C.Tensor) or hasattr(value, "__torch_function__")
+
+
 def parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
     """(device, dtype, non_blocking, memory_format) of the arguments of ``to``."""
     given = dict(kwargs)
@@ -238,7 +242,7 @@ class Module(StateDicts, HookRegistration):
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         _check_name(self, "buffer", name, self._buffers)
-        if tensor is not None and not isinstance(tensor, _C.Tensor):
+        if not _may_be_buffer(tensor):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
@@ -306,12 +310,12 @@ class Module(StateDicts, HookRegistration):
                 value = _hooks.replaced_part("module", self, name, value)
             state["_modules"][name] = value
         elif name in state.get("_buffers", ()) or type(value) is not bool and isinstance(value, Buffer):
-            if value is not None and not isinstance(value, _C.Tensor):
+            if not _may_be_buffer(value):
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
                 )
             if isinstance(value, Buffer):
-                self._forget(name, "__dict__", "_parameters", "_modules")
+                self._forget(name, "_parameters", "_modules")
                 self._register_buffer_as_it_can(name, value)
             else:
                 if _parts["buffer"]:
