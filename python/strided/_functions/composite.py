@@ -394,12 +394,14 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between x1 and x2 along dim: their product over their lengths, each at least eps.
 
-    Both broadcast; floating dtypes, RuntimeError otherwise.
+    Both broadcast; RuntimeError for other dtypes than floating ones, and for a negative eps.
 
     >>> strided.cosine_similarity(strided.tensor([[1., 0.]]), strided.tensor([[1., 1.]]))
     tensor([0.7071])
     """
     x1, x2 = _f["broadcast_tensors"](x1, x2)
+    if eps < 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     common = _f["promote_types"](x1.dtype, x2.dtype)
     if not common.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common._cpp_name}")

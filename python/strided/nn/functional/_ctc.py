@@ -171,6 +171,8 @@ def ctc_loss(
     x = log_probs if batched else log_probs.unsqueeze(1)
     if x.dim() != 3:
         raise RuntimeError(f"ctc_loss: log_probs must have 2 or 3 dimensions, got {log_probs.dim()}")
+    if not x.numel():
+        raise RuntimeError("log_probs tensor must not be empty")
     given, wanted = _lengths(input_lengths, "input_lengths", x), _lengths(target_lengths, "target_lengths", x)
     _check_range(given, "input_lengths", len(x))
     if not 0 <= blank < x.size(2):

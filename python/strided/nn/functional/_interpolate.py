@@ -172,7 +172,10 @@ def _sizes(input, size, scale_factor, recompute):
         raise ValueError(
             f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {list(input.shape[2:])} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
         )
-    sizes = [math.floor(n * float(f)) for n, f in zip(input.shape[2:], factors)]
+    wanted = [n * float(f) for n, f in zip(input.shape[2:], factors)]
+    if not all(abs(n) < 2**63 for n in wanted):  # nor NaN
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    sizes = [math.floor(n) for n in wanted]
     return sizes, [None] * axes if recompute else [float(f) for f in factors]
 
 
