@@ -148,6 +148,8 @@ Tensor scaled(const Operand& self, const Operand& other, const Scalar& alpha) {
   const DType t = type.get();
   STRIDED_CHECK(!(is_integral(t) && !alpha.is_integral()), RuntimeError,
                 "For integral input tensors, argument alpha must not be a floating point number.");
+  STRIDED_CHECK(is_complex(t) || !alpha.is_complex(), RuntimeError,
+                "For non-complex input tensors, argument alpha must not be a complex number.");
   STRIDED_CHECK(!(alpha.is_bool() && t != DType::Bool), RuntimeError,
                 "Boolean alpha only supported for Boolean results.");
   check_fits(alpha, t);
