@@ -30,6 +30,8 @@ class Storage : public RefCounted, public Recycled<Storage> {
   bool of_inference() const { return of_inference_; }  // Note [Inference tensors]
   bool borrowed() const { return release_ != nullptr; }
   // Grows or shrinks owned memory, keeping the common bytes. RuntimeError for borrowed or exported memory.
+  // Other holders may look at all bytes that there were: while there are any, memory is either as long as ever, or,
+  // with a size of 0, given up (Tensor::bytes() refuses it).
   void resize(size_t nbytes);
   // Somebody outside (an ndarray, a DLPack consumer, a buffer) holds the address: it may not change any more.
   void set_exported() { exported_ = true; }
@@ -45,6 +47,7 @@ class Storage : public RefCounted, public Recycled<Storage> {
  private:
   void* data_ = nullptr;
   size_t nbytes_ = 0;
+  size_t room_ = 0;  // bytes of memory, if there is any: all that a holder may look at
   Device device_;
   bool read_only_ = false, of_inference_, exported_ = false;
   uint32_t version_ = 0;

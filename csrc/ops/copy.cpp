@@ -43,8 +43,8 @@ void copy_across(const Tensor& dst, const Tensor& src, bool non_blocking) {
   to.layout().extent(&to_first, &last);
   from.layout().extent(&from_first, &last);
   const DeviceMemory& memory = device_memory(dst.device().is_cpu() ? from.device() : dst.device());
-  memory.copy(static_cast<char*>(to.storage().data()) + to_first * to.itemsize(), to.device(),
-              static_cast<const char*>(from.storage().data()) + from_first * from.itemsize(), from.device(),
+  memory.copy(static_cast<char*>(to.bytes()) + to_first * to.itemsize(), to.device(),
+              static_cast<const char*>(from.bytes()) + from_first * from.itemsize(), from.device(),
               static_cast<size_t>(from.numel() * from.itemsize()), non_blocking && direct);
   if (!direct) copy_into(dst, to);
 }
@@ -75,9 +75,9 @@ void copy_into(const Tensor& dst, const Tensor& source) {
   if (slots.short_loops && n <= ShortLoops::kMost && same_strides(dst, src) && dst.layout().is_dense()) {
     int64_t first, last;
     dst.layout().extent(&first, &last);
-    char* to = static_cast<char*>(dst.storage().data()) + first * dst.itemsize();
+    char* to = static_cast<char*>(dst.bytes()) + first * dst.itemsize();
     src.layout().extent(&first, &last);
-    char* from = static_cast<char*>(src.storage().data()) + first * src.itemsize();
+    char* from = static_cast<char*>(src.bytes()) + first * src.itemsize();
     if (dst.dtype() == src.dtype()) {
       std::memcpy(to, from, static_cast<size_t>(n * dst.itemsize()));
       return;

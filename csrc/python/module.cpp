@@ -150,9 +150,6 @@ void bind_storage(py::module_& m) {
       .def("resize_",
            [](StorageHandle& s, py::handle size) {
              const int64_t n = bytes_of(size, "resize_");
-             // Other views must stay inside: memory only grows.
-             STRIDED_CHECK(static_cast<size_t>(n) >= s.storage->nbytes() || s.storage->use_count() == 1, RuntimeError,
-                           "resize_: ", s.storage->use_count() - 1, " tensors look at this storage; it can only grow");
              s.storage->resize(static_cast<size_t>(n));
            })
       .def(

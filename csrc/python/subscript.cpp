@@ -269,7 +269,7 @@ void set_view(const Tensor& self, Layout layout, const Value& value) {
       !self.storage().of_inference()) {
     // x[i, j] = number: no view is made.
     const Element element(value.number, self.dtype());
-    std::memcpy(static_cast<char*>(self.storage().data()) + layout.offset * self.itemsize(), element.bytes,
+    std::memcpy(static_cast<char*>(self.bytes()) + layout.offset * self.itemsize(), element.bytes,
                 static_cast<size_t>(self.itemsize()));
     return bump_version(self, "copy_");
   }

@@ -29,6 +29,11 @@ Tensor empty_strided(const Dims& shape, const Dims& strides, DType dtype, Device
                                      Layout(shape, strides, 0), dtype));
 }
 
+void Tensor::check_memory() const {
+  STRIDED_CHECK(numel() == 0 || device().is_meta() || storage().nbytes() > 0, RuntimeError, "the tensor of shape ",
+                shape(), " has elements, but its storage was resized to 0 bytes");
+}
+
 void check_writable(const char* op, const Tensor& t, bool one_value) {
   STRIDED_CHECK(!t.storage().read_only(), RuntimeError, op, ": the tensor to write to is read-only");
   STRIDED_CHECK(

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/macros.h"
 #include "base/recycled.h"
 #include "base/ref.h"
 #include "core/dtype.h"
@@ -82,11 +83,16 @@ class Tensor {
   Storage& storage() const { return *impl_->storage; }
   bool is_contiguous() const { return impl_->layout.is_contiguous(); }
 
+  // First byte of the storage. RuntimeError where its memory was given up and the tensor has elements.
+  void* bytes() const {
+    void* const found = impl_->storage->data();
+    if (STRIDED_UNLIKELY(found == nullptr)) check_memory();
+    return found;
+  }
   // First element of the view. Offsets count from here; there may be none (numel() == 0).
   // (Reckoned in integers: an empty storage is at the null pointer, which no offset may be added to.)
   char* data() const {
-    return reinterpret_cast<char*>(reinterpret_cast<intptr_t>(impl_->storage->data()) +
-                                   impl_->layout.offset * itemsize());
+    return reinterpret_cast<char*>(reinterpret_cast<intptr_t>(bytes()) + impl_->layout.offset * itemsize());
   }
   template <class T>
   T* data_as() const {
@@ -97,6 +103,7 @@ class Tensor {
   bool requires_grad() const { return (impl_->autograd || impl_->record_is_old()) && finds_grad(); }
 
  private:
+  void check_memory() const;
   bool finds_grad() const;
   Ref<TensorImpl> impl_;
 };

@@ -19,7 +19,7 @@ template <class F>
 void with_plan(const IndexedCopy& copy, const Tensor& indexed, const Tensor& dense, const Layout& dense_layout, F&& f) {
   // In integers, as Tensor::data().
   auto base_of = [](const Tensor& t, const Layout& layout) {
-    return reinterpret_cast<char*>(reinterpret_cast<intptr_t>(t.storage().data()) + layout.offset * t.itemsize());
+    return reinterpret_cast<char*>(reinterpret_cast<intptr_t>(t.bytes()) + layout.offset * t.itemsize());
   };
   const size_t ndim = copy.shape.size();
   SmallVector<int64_t, 24> strides((2 + copy.indices.size()) * ndim);

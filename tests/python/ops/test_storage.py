@@ -144,6 +144,91 @@ def test_resize():
     assert len(s) == 3 and s[:2] == [0.0, 1.0]
 
 
+USES = {
+    "add": lambda x: x + 1,
+    "sum": lambda x: x.sum(),
+    "text": repr,
+    "tolist": lambda x: x.tolist(),
+    "clone of a view": lambda x: x[1:].clone(),
+    "item": lambda x: x[2].item(),
+    "write": lambda x: x.__setitem__(0, 1),
+    "write of a slice": lambda x: x.__setitem__(slice(1, 3), 1),
+    "fill": lambda x: x.zero_(),
+    "indices": lambda x: x[torch.tensor([0, 1])],
+    "mask": lambda x: x[x > 0],
+    "cast": lambda x: x.to(torch.float64),
+    "bytes": lambda x: x.view(torch.uint8) + 1,
+    "source of a copy": lambda x: torch.ones(4).copy_(x),
+    "product": lambda x: x @ x,
+    "sort": lambda x: x.sort(),
+    "cat": lambda x: torch.cat([x, x]),
+    "out": lambda x: torch.add(torch.ones(4), 1, out=x),
+    "fft": torch.fft.fft,
+    "random numbers": lambda x: x.uniform_(),
+    "matrix": lambda x: torch.linalg.inv(x.view(2, 2)),
+    "convolution": lambda x: torch.nn.functional.conv1d(x.view(1, 1, 4), torch.ones(1, 1, 2)),
+    "pickle": pickle.dumps,
+    "copy": copy.deepcopy,
+    "numpy": lambda x: x.numpy(),
+    "dlpack": torch.from_dlpack,
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_memory_that_was_given_up(use):
+    x = torch.arange(4.0)
+    x.untyped_storage().resize_(0)
+    assert x.shape == (4,) and x.view(2, 2).stride() == (2, 1) and x.data_ptr() == 0
+    with pytest.raises(RuntimeError, match="resized to 0 bytes|requiring a storage size"):
+        USES[use](x)
+
+
+def test_memory_comes_back():
+    x = torch.arange(4.0)
+    row = x[1:]
+    for storage, size in ((x.storage(), 4), (x.untyped_storage(), 16)):
+        storage.resize_(0)
+        assert storage.size() == 0
+        storage.resize_(size)
+        x.copy_(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+        assert row.tolist() == [2.0, 3.0, 4.0]
+
+
+def test_memory_that_is_shorter_than_its_tensors():
+    x = torch.arange(4.0)
+    row = x[1:]
+    for steps in ((8,), (0, 4)):
+        for size in steps:
+            x.untyped_storage().resize_(size)
+        assert x.untyped_storage().nbytes() == size and len(x.tolist()) == 4 and row.sum().shape == ()
+        with pytest.raises(RuntimeError):
+            x.as_strided((4,), (1,))
+    x.untyped_storage().resize_(16)
+    assert x.fill_(2).sum() == 8 and row.sum() == 6
+
+
+def test_activations_that_are_freed_until_the_backward_pass():
+    class Freed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            with torch.no_grad():
+                y = x * 3
+            ctx.x, ctx.y = x, y
+            ctx.size = x.untyped_storage().nbytes()
+            x.untyped_storage().resize_(0)
+            return y.detach()
+
+        @staticmethod
+        def backward(ctx, grad):
+            ctx.x.untyped_storage().resize_(ctx.size)
+            ctx.x.copy_(ctx.y / 3)
+            return grad * 3 * ctx.x
+
+    start = torch.ones(3, requires_grad=True)
+    Freed.apply(start * 2).sum().backward()
+    assert start.grad.tolist() == [12.0] * 3
+
+
 def test_device():
     s = torch.zeros(1).storage()
     assert str(s.device) == "cpu" and not s.is_cuda and not s.is_shared() and s.get_device() == -1
