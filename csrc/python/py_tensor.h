@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "base/stack.h"
 #include "core/scalar.h"
 #include "ops/copy.h"
 #include "tensor/tensor.h"
@@ -76,11 +77,13 @@ bool is_ndarray(PyObject* o);
 void set_hook(const std::string& name, PyObject* value);
 PyObject* hook(const char* name);  // borrowed; RuntimeError when missing
 
-// Runs f and turns C++ exceptions into Python ones; `failed` is returned then.
+// Runs f and turns C++ exceptions into Python ones; `failed` is returned then. Calls of Python within calls of Python
+// come by here again and again, so here the stack is looked at.
 void set_python_error();
 template <class R, class F>
 R guarded(R failed, F&& f) {
   try {
+    check_stack();
     return f();
   } catch (...) {
     set_python_error();

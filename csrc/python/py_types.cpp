@@ -287,6 +287,8 @@ bool is_dtype(PyObject* o) {
   return Py_TYPE(o) == dtype_type || o == reinterpret_cast<PyObject*>(&PyFloat_Type) ||
          o == reinterpret_cast<PyObject*>(&PyLong_Type) || o == reinterpret_cast<PyObject*>(&PyBool_Type) ||
          o == reinterpret_cast<PyObject*>(&PyComplex_Type);
+  } catch (const RecursionError& e) {
+    PyErr_SetString(PyExc_RecursionError, e.what());
 }
 DType to_dtype(PyObject* o) {
   if (Py_TYPE(o) == dtype_type) return dtype_of_object(o);

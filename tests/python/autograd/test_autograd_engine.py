@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import sys
 import threading
 import warnings
 
@@ -602,3 +603,79 @@ def test_nothing_is_left_after_an_error(keep):
 @pytest.mark.parametrize("name_", scenario.names)
 def test_as_torch(name_):
     scenario.check(name_)
+
+
+# ---------------------------------------------------------------- the stack
+
+
+def in_a_thread_of(kibibytes, f):
+    found = []
+
+    def run():
+        try:
+            found.append(f())
+        except BaseException as problem:
+            found.append(problem)
+
+    limit, size = sys.getrecursionlimit(), threading.stack_size(kibibytes << 10)
+    sys.setrecursionlimit(10**6)
+    try:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    finally:
+        sys.setrecursionlimit(limit)
+        threading.stack_size(size)
+    return found[0]
+
+
+def nested(depth):
+    """A backward pass in a backward pass, and so on."""
+
+    class Nested(strided.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, left):
+            ctx.left = left
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            if ctx.left:
+                with strided.enable_grad():
+                    x = strided.ones(1, requires_grad=True)
+                    Nested.apply(x, ctx.left - 1).sum().backward()
+            return grad, None
+
+    x = strided.ones(1, requires_grad=True)
+    Nested.apply(x, depth).sum().backward()
+    return x.grad.item()
+
+
+def hooked():
+    """A hook that makes a backward pass that calls it."""
+    x = strided.ones(1, requires_grad=True)
+
+    def hook(grad):
+        with strided.enable_grad():
+            y = x * 2
+            y.register_hook(hook)
+            y.backward()
+
+    hook(None)
+
+
+def overridden():
+    class Endless(strided.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    return Endless([1.0]) + 1
+
+
+def test_calls_within_calls_end_before_the_stack_does():
+    assert in_a_thread_of(8192, lambda: nested(100)) == 1
+    for f in (lambda: nested(10**5), hooked, overridden):
+        problem = in_a_thread_of(2048, f)
+        assert isinstance(problem, RecursionError) and "stack" in str(problem)
+        assert in_a_thread_of(2048, lambda: nested(10)) == 1
