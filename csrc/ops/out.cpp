@@ -49,8 +49,8 @@ bool can_take_over(const Tensor& out, const Tensor& result) {
 // Functions whose out= PyTorch resizes without a word: what makes tensors of a given size, and a few others.
 bool resizes_quietly(std::string_view op) {
   static constexpr std::string_view kQuiet[] = {
-      "addbmm",      "bernoulli", "empty", "eye",     "full",  "linspace", "logspace", "multinomial",
-      "narrow_copy", "ones",      "rand",  "randint", "randn", "randperm", "range",    "zeros",
+      "addbmm", "bernoulli", "empty", "eye",     "full",  "linspace", "logspace", "multinomial", "narrow_copy",
+      "normal", "ones",      "rand",  "randint", "randn", "randperm", "range",    "zeros",
   };
   return std::find(std::begin(kQuiet), std::end(kQuiet), op) != std::end(kQuiet);
 }
@@ -58,6 +58,12 @@ bool resizes_quietly(std::string_view op) {
 // PyTorch's words for a tensor with elements, which callers rarely mean to be resized.
 void warn_before_resize(const char* op, const Tensor& out, const Dims& shape) {
   if (out.numel() == 0 || !warn_of_resize || resizes_quietly(op)) return;
+  if (std::string_view(op) == "arange")  // the one whose rounding may surprise
+    return warn_of_resize(concat("The number of elements in the out tensor of shape ", out.shape(), " is ", out.numel(),
+                                 " which does not match the computed number of elements ", shape[0],
+                                 ". Note that this may occur as a result of rounding error. The out tensor will be "
+                                 "resized to a tensor of shape (",
+                                 shape[0], ",)."));
   warn_of_resize(concat(
       "An output with one or more elements was resized since it had shape ", out.shape(),
       ", which does not match the required output shape ", shape,

@@ -1,5 +1,6 @@
 // Arguments of Python functions as C++ values: whether an object fits a type of parameter, and what it becomes.
 #include "python/function.h"
+#include "python/owned.h"
 
 namespace strided::python::detail {
 
@@ -118,18 +119,18 @@ bool accepts_bool(PyObject* o) {
   return is_number(o) && std::string(Py_TYPE(o)->tp_name).find("bool") != std::string::npos;
 }
 
-PyObject* tensors_to_tuple(const Overload& o, const Tensor* first, size_t n) {
+PyObject* tensors_to_tuple(const Overload& o, const Tensor* first, size_t n, bool in_out) {
   PyObject* tuple;
   if (o.fields.size() == n && n > 0) {
-    if (!o.return_type) {
-      PyObject* fields = PyTuple_New(static_cast<Py_ssize_t>(n));
+    PyObject*& made = in_out ? const_cast<Overload&>(o).out_type : const_cast<Overload&>(o).return_type;
+    if (!made) {
+      const Owned fields(PyTuple_New(static_cast<Py_ssize_t>(n)));
       for (size_t i = 0; i < n; ++i)
-        PyTuple_SET_ITEM(fields, static_cast<Py_ssize_t>(i), PyUnicode_FromString(o.fields[i].c_str()));
-      PyObject* type = PyObject_CallFunction(hook("return_type"), "sO", o.name.c_str(), fields);
-      Py_DECREF(fields);
-      const_cast<Overload&>(o).return_type = checked(type);
+        PyTuple_SET_ITEM(fields.o, static_cast<Py_ssize_t>(i), PyUnicode_FromString(o.fields[i].c_str()));
+      const std::string name = o.name + (in_out ? "_out" : "");
+      made = checked(PyObject_CallFunction(hook("return_type"), "sO", name.c_str(), fields.o));
     }
-    auto* type = reinterpret_cast<PyTypeObject*>(o.return_type);
+    auto* type = reinterpret_cast<PyTypeObject*>(made);
     tuple = checked(type->tp_alloc(type, static_cast<Py_ssize_t>(n)));
   } else {
     tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(n)));

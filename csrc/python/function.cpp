@@ -2,6 +2,7 @@
 #include "python/function.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 
@@ -310,18 +311,9 @@ PyObject* run_with_out(const Overload& o, PyObject** slots) {
     check_joined(o, results[i], outs[i]);
   }
   // Nobody else has seen the computed tensors: their objects are let go before write_out looks who holds the memory.
-  if (one) {
-    Py_CLEAR(result.o);
-  } else {
-    for (size_t i = 0; i < outs.size(); ++i) {
-      const auto k = static_cast<Py_ssize_t>(i);
-      PyObject* computed = PyTuple_GET_ITEM(result.o, k);
-      PyTuple_SET_ITEM(result.o, k, wrap(outs[i]));
-      Py_DECREF(computed);
-    }
-  }
+  Py_CLEAR(result.o);
   write_out(name, outs, results);
-  return one ? Py_NewRef(out) : Py_NewRef(result.o);
+  return one ? Py_NewRef(out) : detail::tensors_to_tuple(o, outs.data(), outs.size(), true);
 }
 
 PyObject* run(const Overload& o, PyObject** slots) {
@@ -351,7 +343,14 @@ PyObject* run(const Overload& o, PyObject** slots) {
     meant = &*overload;
     ++enough;
   }
-  if (enough == 1) {
+  // Every overload takes the same number by position, and more are given.
+  const bool many = overloads[0]->variadic < 0 && n_args > static_cast<size_t>(overloads[0]->positional) &&
+                    std::all_of(overloads.begin(), overloads.end(), [&](const auto& o) {
+                      return o->positional == overloads[0]->positional && o->variadic < 0;
+                    });
+  if (many) {
+    why = too_many(*overloads[0], n_args, method);
+  } else if (enough == 1) {
     Held held(false);
     match(*meant, args, n_args, kwnames, slots, &held, &why, false, method);
   } else {
@@ -615,6 +614,16 @@ Overload make_overload(const char* signature, const detail::Callable& callable, 
   return o;
 }
 
+// A signature without its last parameter, out=, which methods do not have.
+std::string without_out(const std::string& signature) {
+  const size_t end = signature.find(" out=None)"), begin = signature.find_last_of(",(", end);
+  std::string start = signature.substr(0, begin);
+  for (const char* star : {", *", "(*"})
+    if (start.size() > 2 && start.compare(start.size() - std::strlen(star), std::string::npos, star) == 0)
+      start.resize(start.size() - std::strlen(star) + (star[0] == '('));
+  return start + (signature[begin] == '(' ? "(" : "") + signature.substr(end + std::strlen(" out=None"));
+}
+
 }  // namespace
 
 void register_overload(const char* signature, const char* doc, unsigned where, const detail::Callable& callable,
@@ -624,6 +633,10 @@ void register_overload(const char* signature, const char* doc, unsigned where, c
   if (where & kFunction) add(o.name, o);
   if (where & kMethod) {
     const size_t dot = o.name.rfind('.');
+    if (o.writes_out || (context && o.params.back().name == "out")) {
+      o = make_overload(without_out(signature).c_str(), callable, context);
+      o.doc = doc;
+    }
     add("Tensor." + (dot == std::string::npos ? o.name : o.name.substr(dot + 1)), o);
   }
 }

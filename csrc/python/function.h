@@ -49,7 +49,7 @@ struct Overload {
   bool writes_out = false;  // the last parameter is out=, served after the call
   int pins = -1;            // the parameter pin_memory=, served after the call too
   bool gathers = false;     // the variadic parameter is `const Dims&` (Note [Integers one by one])
-  PyObject* return_type = nullptr;
+  PyObject *return_type = nullptr, *out_type = nullptr;  // of several results; of those that out= holds
   // What the C++ side gives: conversions are chosen by its parameter types.
   int arity = 0;
   bool (*accepts)(const Overload&, int k, PyObject* arg) = nullptr;
@@ -214,7 +214,8 @@ inline PyObject* to_python(const Overload&, const Dims& v) { return wrap_size(v)
 inline PyObject* to_python(const Overload&, const Scalar& v) { return wrap(v); }
 inline PyObject* to_python(const Overload&, DType v) { return wrap(v); }
 inline PyObject* to_python(const Overload&, PyObject* v) { return v; }
-PyObject* tensors_to_tuple(const Overload& overload, const Tensor* first, size_t n);
+// `in_out`: the results stand in the tensors that out= named.
+PyObject* tensors_to_tuple(const Overload& overload, const Tensor* first, size_t n, bool in_out = false);
 inline PyObject* to_python(const Overload& o, const std::vector<Tensor>& v) {
   return tensors_to_tuple(o, v.data(), v.size());
 }

@@ -153,27 +153,46 @@ PyTypeObject* device_type = nullptr;
 
 Device device_of_object(PyObject* o) { return reinterpret_cast<PyDevice*>(o)->device; }
 
+int8_t device_number(int64_t i) {
+  STRIDED_CHECK(i >= 0, RuntimeError, "Device index must not be negative");
+  STRIDED_CHECK(i < 128, RuntimeError, "Device index must not be beyond 127, got ", i);
+  return static_cast<int8_t>(i);
+}
+
+[[noreturn]] void refuse_device(PyObject* args, PyObject* kwargs) {
+  std::string given;
+  const auto say = [&](const std::string& text) { given += (given.empty() ? "" : ", ") + text; };
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) say(Py_TYPE(PyTuple_GET_ITEM(args, i))->tp_name);
+  PyObject *name, *value;
+  for (Py_ssize_t at = 0; kwargs && PyDict_Next(kwargs, &at, &name, &value);)
+    say(detail::to_string(name) + "=" + Py_TYPE(value)->tp_name);
+  if (kwargs && PyDict_GET_SIZE(kwargs)) given += ", ";
+  STRIDED_THROW(TypeError, "device() received an invalid combination of arguments - got (", given,
+                "), but expected one of:\n * (torch.device device)\n * (str type, int index = -1)\n");
+}
+
 PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    // PyTorch has two signatures: (device) and (type, index).
     const char* names[] = {"type", "index", nullptr};
     PyObject* type = nullptr;
     PyObject* index = nullptr;
-    // PyTorch has two signatures: (device) and (type, index).
-    if (PyTuple_GET_SIZE(args) == 0 && kwargs && PyDict_GET_SIZE(kwargs) == 1 &&
-        (type = PyDict_GetItemString(kwargs, "device")))
-      names[0] = "device";
-    else if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index))
-      throw PythonError{};
-    STRIDED_CHECK(is_device(type), TypeError, "device(): argument '", names[0], "' must be str, int or device, not ",
-                  Py_TYPE(type)->tp_name);
+    const bool named = PyTuple_GET_SIZE(args) == 0 && kwargs && PyDict_GET_SIZE(kwargs) == 1 &&
+                       (type = PyDict_GetItemString(kwargs, "device"));
+    if (!named && !PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index)) {
+      if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonError{};
+      PyErr_Clear();
+      type = nullptr;
+    }
+    if (!type || !is_device(type)) refuse_device(args, kwargs);
     Device device = to_device(type);
     if (index && index != Py_None) {
-      STRIDED_CHECK(is_integer_like(index), TypeError, "device(): argument 'index' must be int");
+      STRIDED_CHECK(is_integer_like(index), TypeError, "device(): argument 'index' (position 2) must be int, not ",
+                    Py_TYPE(index)->tp_name);
       STRIDED_CHECK(device.index < 0, RuntimeError,
                     "type (string) must not include an index because index was passed explicitly: ", device);
       const int64_t i = to_int(index);
-      STRIDED_CHECK(i >= 0 && i < 128, RuntimeError, "device index must be between 0 and 127, got ", i);
-      device.index = static_cast<int8_t>(i);
+      device.index = device_number(i);
     }
     return wrap(device);
   });
@@ -268,6 +287,8 @@ void set_python_error() {
     PyErr_SetString(PyExc_BufferError, e.what());
   } catch (const OverflowError& e) {
     PyErr_SetString(PyExc_OverflowError, e.what());
+  } catch (const RecursionError& e) {
+    PyErr_SetString(PyExc_RecursionError, e.what());
   } catch (const OutOfMemoryError& e) {
     auto it = hooks().find("OutOfMemoryError");
     PyErr_SetString(it == hooks().end() ? PyExc_MemoryError : it->second, e.what());
@@ -287,8 +308,6 @@ bool is_dtype(PyObject* o) {
   return Py_TYPE(o) == dtype_type || o == reinterpret_cast<PyObject*>(&PyFloat_Type) ||
          o == reinterpret_cast<PyObject*>(&PyLong_Type) || o == reinterpret_cast<PyObject*>(&PyBool_Type) ||
          o == reinterpret_cast<PyObject*>(&PyComplex_Type);
-  } catch (const RecursionError& e) {
-    PyErr_SetString(PyExc_RecursionError, e.what());
 }
 DType to_dtype(PyObject* o) {
   if (Py_TYPE(o) == dtype_type) return dtype_of_object(o);
@@ -306,8 +325,7 @@ Device to_device(PyObject* o) {
   if (Py_TYPE(o) == device_type) return device_of_object(o);
   if (PyUnicode_Check(o)) return parse_device(detail::to_string(o));
   const int64_t i = to_int(o);
-  STRIDED_CHECK(i >= 0 && i < 128, RuntimeError, "Device index must not be negative or beyond 127, got ", i);
-  return {DeviceType::CUDA, static_cast<int8_t>(i)};
+  return {DeviceType::CUDA, device_number(i)};
 }
 PyObject* wrap(Device d) {
   auto* o = PyObject_New(PyDevice, device_type);

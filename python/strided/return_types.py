@@ -39,6 +39,7 @@ _C.set_hook("return_type", _make)
 # The results of functions that are written in Python.
 for _name, _fields in (
     ("frexp", ("mantissa", "exponent")),
+    ("frexp_out", ("mantissa", "exponent")),
     ("histogramdd", ("hist", "bin_edges")),
     ("unique_all", ("values", "indices", "inverse_indices", "counts")),
     ("unique_counts", ("values", "counts")),
@@ -51,10 +52,12 @@ def _classes() -> dict:
     """(qualified name of the function, fields) of every class that there can be, by the class's name."""
     made = {key: (key, value._fields) for key, value in globals().items() if hasattr(value, "_fields")}
     for name, function in _C.functions.items():
-        for _, _, fields in function.overloads:
+        for parameters, _, fields in function.overloads:
             if fields:
                 plain = name.removeprefix("Tensor.")
                 made.setdefault(_short(plain), (plain, fields))
+                if any(parameter[0] == "out" for parameter in parameters):  # results that stand in out=
+                    made.setdefault(_short(plain) + "_out", (plain + "_out", fields))
     return made
 
 

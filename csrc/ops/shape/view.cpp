@@ -58,7 +58,6 @@ Tensor view(const Tensor& x, const Dims& shape) {
 }
 
 Tensor view_dtype(const Tensor& x, DType dtype) {
-  if (dtype == x.dtype()) return x;
   return make_view(
       x, view_as_itemsize(x.layout(), x.itemsize(), size_of(dtype), cpp_name_of(x.dtype()), cpp_name_of(dtype)), dtype);
 }

@@ -2,6 +2,7 @@
 #include "ops/copy.h"
 #include "ops/index/index.h"
 #include "ops/index/sparse_product.h"
+#include "ops/out.h"
 #include "python/bind/bind.h"
 #include "python/subscript.h"
 
@@ -18,6 +19,14 @@ PyObject* tuple_of(const std::vector<Tensor>& list) {
 
 PyObject* nonzero_as(const Tensor& x, bool as_tuple) {
   return as_tuple ? tuple_of(nonzero_tuple(x)) : wrap(strided::nonzero(x));
+}
+PyObject* nonzero_into(const Tensor& x, bool as_tuple, const std::optional<Tensor>& out) {
+  if (!out) return nonzero_as(x, as_tuple);
+  STRIDED_CHECK(!as_tuple, RuntimeError, "nonzero does not support the out kwarg when as_tuple is True");
+  STRIDED_CHECK(out->dtype() == DType::Int64, RuntimeError,
+                "nonzero: Expected out tensor to have scalar type Long but got scalar type", cpp_name_of(out->dtype()));
+  write_out("nonzero", *out, strided::nonzero(x));
+  return wrap(*out);
 }
 
 Tensor where_method(const Tensor& self, const Tensor& condition, const Operand& other) {
@@ -273,14 +282,18 @@ tensor([1., 0., 2.]))");
 tensor([0., 7.]))",
                         kMethod);
 
-  def<&nonzero_as>("nonzero(Tensor input, *, bool as_tuple=False, Tensor? out=None) -> Tensor; Tensor[] if as_tuple",
-                   R"(Coordinates of the elements that are not zero, in row-major order: int64, shape (count, ndim).
+  const char* nonzero_doc =
+      R"(Coordinates of the elements that are not zero, in row-major order: int64, shape (count, ndim).
 
 With as_tuple=True a tuple of one vector for each axis, which indexes `input` (a 0-d tensor counts as 1-d).
 
 >>> strided.nonzero(strided.tensor([[0, 7], [8, 0]]))
 tensor([[0, 1],
-        [1, 0]]))");
+        [1, 0]]))";
+  def<&nonzero_into>("nonzero(Tensor input, *, bool as_tuple=False, Tensor? out=None) -> Tensor; Tensor[] if as_tuple",
+                     nonzero_doc, kFunction);
+  def<&nonzero_as>("nonzero(Tensor input, *, bool as_tuple=False) -> Tensor; Tensor[] if as_tuple", nonzero_doc,
+                   kMethod);
   def<static_cast<Tensor (*)(const Tensor&)>(&strided::nonzero)>(
       "argwhere(Tensor input)", R"(Coordinates of the elements that are not zero: nonzero(input).
 

@@ -286,13 +286,16 @@ dtype of mean. No gradient goes to either. RuntimeError for a negative deviation
 >>> strided.normal(10.0, 2.0, (2,))
 tensor([13.0820,  9.4131]))",
                     kFunction);
-  def<&bernoulli_of>(
-      "bernoulli(Tensor input, *, Generator? generator=None, Tensor? out=None)",
+  const char* bernoulli_doc =
       R"(Zeros and ones; input, of a floating dtype, gives the probability of each one. RuntimeError outside [0,
 1].
 
 >>> strided.bernoulli(strided.tensor([0., 1., 0.]))
-tensor([0., 1., 0.]))");
+tensor([0., 1., 0.]))";
+  def<&bernoulli_of>("bernoulli(Tensor input, *, Generator? generator=None, Tensor? out=None)", bernoulli_doc,
+                     kFunction);
+  def<static_cast<Tensor (*)(const Tensor&, Generator*)>(&bernoulli)>(
+      "bernoulli(Tensor input, *, Generator? generator=None)", bernoulli_doc, kMethod);
   def<&bernoulli_number>("bernoulli(Tensor input, float p, *, Generator? generator=None)",
                          "Zeros and ones, these with probability p, in the shape and dtype of input.");
   def<&poisson>("poisson(Tensor input, Generator? generator=None, *, Tensor? out=None)",
@@ -308,16 +311,20 @@ tensor([ 0.,  6., 96.]))",
                       kFunction);
   def<&binomial_numbers>("_binomial_numbers(Tensor count, Tensor prob, Generator? generator=None)",
                          "Successes among count trials; None where the device has no sampler.", kFunction);
-  def<&multinomial_out>(
-      "multinomial(Tensor input, int num_samples, bool replacement=False, *, "
-      "Generator? generator=None, Tensor? out=None)",
+  const char* multinomial_doc =
       R"(num_samples categories, as int64, for the weights in a vector or in each row of a matrix: floating,
 finite, not negative and not all zero, which need not sum to one. RuntimeError for other weights, and for
 more samples than categories without replacement.
 
 >>> _ = strided.manual_seed(0)
 >>> strided.multinomial(strided.tensor([0., 10., 3., 0.]), 2)
-tensor([1, 2]))");
+tensor([1, 2]))";
+  def<&multinomial_out>(
+      "multinomial(Tensor input, int num_samples, bool replacement=False, *, "
+      "Generator? generator=None, Tensor? out=None)",
+      multinomial_doc, kFunction);
+  def<&multinomial>("multinomial(Tensor input, int num_samples, bool replacement=False, *, Generator? generator=None)",
+                    multinomial_doc, kMethod);
 }
 
 #undef OPTIONS

@@ -39,6 +39,13 @@ def _slice(input, dim=0, start=None, end=None, step=1):
     return input[tuple(where)]
 
 
+def _alias(input):
+    return input
+
+
+_alias.__qualname__ = "alias_copy"  # which errors name
+
+
 def _view(input, *given, **named):
     """What view shows; sizes that no view of the tensor has are those of a copy."""
     first = given[0] if given else named.get("size")
@@ -66,7 +73,7 @@ def _view_function(name):
         if name == "slice"
         else _view
         if name == "view"
-        else (lambda x: x)
+        else _alias
         if name == "alias"
         else inspect.getattr_static(_C.Tensor, name, None) or _f[name]
     )

@@ -170,7 +170,8 @@ def frexp(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> return_
     # In two steps: 2 ** exponent itself may overflow where the quotient does not.
     part = _f["div"](exponent, 2, rounding_mode="floor")
     mantissa = _f["ldexp"](_f["ldexp"](input, -part), part - exponent)
-    return return_types._remake("frexp", ("mantissa", "exponent"), _into("frexp", (mantissa, exponent), out))
+    name = "frexp" if out is None else "frexp_out"
+    return return_types._remake(name, ("mantissa", "exponent"), _into("frexp", (mantissa, exponent), out))
 
 
 @_public

@@ -173,7 +173,7 @@ def test_other_item_sizes():
     assert x.view(torch.uint8).tolist() == list(x.numpy().tobytes())
     assert x.view(torch.float64).shape == (1,)
     assert x.view(torch.uint8)[4:].view(torch.float32).tolist() == [-2.0]
-    assert x.view(torch.float32) is x
+    assert x.view(torch.float32) is not x and x.view(torch.float32).data_ptr() == x.data_ptr()  # as PyTorch's
 
 
 def test_complex_parts():

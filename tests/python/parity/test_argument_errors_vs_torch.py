@@ -103,6 +103,26 @@ CALLS = {
     "complex norm": lambda T: T.linalg.norm(T.ones(2), 1j),
     "abs_ of complex numbers": lambda T: T.ones(2, dtype=T.complex64).abs_(),
     "aminmax of nothing": lambda T: T.aminmax(T.ones(5, 0, 5), dim=1),
+    "three by position": lambda T: T.add(T.ones(2), T.ones(2), True),
+    "three tensors to mul": lambda T: T.mul(T.ones(2), T.ones(2), T.ones(2)),
+    "two to alias_copy": lambda T: T.alias_copy(T.ones(2), T.ones(2)),
+    "places in a tuple into a tensor": lambda T: T.nonzero(T.ones(2), as_tuple=True, out=T.ones(2, 1).long()),
+    "places into floats": lambda T: T.nonzero(T.ones(2), out=T.ones(2, 1)),
+    "no device": lambda T: T.device(),
+    "device of None": lambda T: T.device(None),
+    "device of a float": lambda T: T.device(1.5),
+    "device of a list": lambda T: T.device(["cpu"]),
+    "device of three": lambda T: T.device(1, 2, 3),
+    "device by another name": lambda T: T.device(foo="cpu"),
+    "number of a device": lambda T: T.device("cpu", 1.5),
+    "number of a device as text": lambda T: T.device("cpu", "1"),
+    "negative device": lambda T: T.device(-1),
+    "negative number of a device": lambda T: T.device("cpu", -2),
+    "sum into": lambda T: T.ones(2).sum(0, out=T.ones(1)),
+    "mul into": lambda T: T.ones(2).mul(T.ones(2), out=T.ones(1)),
+    "matmul into": lambda T: T.ones(2, 2).matmul(T.ones(2, 2), out=T.ones(1)),
+    "cumsum into": lambda T: T.ones(2).cumsum(0, out=T.ones(1)),
+    "gather into": lambda T: T.ones(2).gather(0, T.tensor([0]), out=T.ones(1)),
     "aminmax of nothing at all": lambda T: T.aminmax(T.ones(5, 0, 5)),
 }
 
@@ -116,6 +136,13 @@ def words(call, T):
 @pytest.mark.parametrize("name", CALLS)
 def test_as_pytorch(name):
     assert words(CALLS[name], strided) == words(CALLS[name], torch_ref)
+
+
+def test_methods_have_no_out():
+    """Those of strided's core; Python's are compared by name."""
+    found = strided._C.functions.items()
+    takes = {name for name, f in found if any(p[0] == "out" for parameters, _, _ in f.overloads for p in parameters)}
+    assert "add" in takes and not [name for name in takes if name.startswith("Tensor.")]
 
 
 @pytest.mark.parametrize("name", ["add", "sin", "cat"])

@@ -1,5 +1,6 @@
 """out= beside PyTorch: which calls are refused, with which words, and what dtype is computed in."""
 
+import pickle
 import warnings
 
 import pytest
@@ -178,6 +179,7 @@ RESIZING = {
     "logspace": lambda T, o: T.logspace(0, 1, 3, out=o),
     "eye": lambda T, o: T.eye(3, out=o),
     "range": lambda T, o: T.range(0, 3, out=o),
+    "normal": lambda T, o: T.normal(0.0, 1.0, (3,), out=o),
     "arange": lambda T, o: T.arange(3, out=o),
     "bernoulli": lambda T, o: T.bernoulli(T.full((3,), 0.5), out=o),
     "multinomial": lambda T, o: T.multinomial(T.ones(4), 2, out=o.long()),
@@ -200,6 +202,34 @@ def test_who_warns_of_a_resize(name):
             RESIZING[name](T, T.ones(5))
         seen.append(any("resized" in str(warning.message) for warning in caught))
     assert seen[0] == seen[1]
+
+
+def test_words_of_a_row_of_another_length():
+    said = []
+    for T in (strided, torch_ref):
+        with pytest.warns(UserWarning) as caught:
+            T.arange(5, out=T.ones(2))
+        said.append(str(caught[0].message).partition(" (Triggered")[0])
+    assert said[0] == said[1]
+
+
+NAMED = {
+    "max": lambda T: T.max(T.ones(2, 2), 0, out=(T.ones(2), T.ones(2).long())),
+    "sort": lambda T: T.sort(T.ones(2), out=(T.ones(2), T.ones(2).long())),
+    "aminmax": lambda T: T.aminmax(T.ones(2), out=(T.ones(()), T.ones(()))),
+    "frexp": lambda T: T.frexp(T.ones(2), out=(T.ones(2), T.ones(2).int())),
+    "histogram": lambda T: T.histogram(T.ones(3), 2, out=(T.ones(2), T.ones(3))),
+    "eigh": lambda T: T.linalg.eigh(T.eye(2), out=(T.ones(2), T.eye(2))),
+    "lu": lambda T: T.linalg.lu(T.eye(2), out=(T.eye(2), T.eye(2), T.eye(2))),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_names_of_results_that_stand_in_out(name):
+    ours, theirs = NAMED[name](strided), NAMED[name](torch_ref)
+    assert type(ours).__name__ == type(theirs).__name__ and repr(ours).split("(")[0] == repr(theirs).split("(")[0]
+    again = pickle.loads(pickle.dumps(ours))
+    assert type(again) is type(ours) is getattr(strided.return_types, type(ours).__name__)
 
 
 def test_arange_in_integers_of_a_step_that_has_only_a_fraction():

@@ -270,3 +270,11 @@ def test_broadcast_shapes():
     for torch in (strided, torch_ref):
         with pytest.raises(TypeError):
             torch.broadcast_shapes((1.5,))
+
+
+def test_views_of_bytes_have_no_gradient():
+    for torch in (strided, torch_ref):
+        x = torch.ones(4, requires_grad=True)
+        for dtype in (torch.float32, torch.int32, torch.float64, torch.uint8):
+            y = x.view(dtype)
+            assert not y.requires_grad and y.grad_fn is None and y.data_ptr() == x.data_ptr() and y is not x
