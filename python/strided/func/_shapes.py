@@ -244,3 +244,13 @@ def _new(func, args, kwargs):
     values["input"] = x._value
     values["size"] = (*x._value.shape[:k], *([size] if isinstance(size, int) else size))
     return again(call(func, parameters, values), x._levels)
+
+
+@by_calls("new_empty_strided")
+def _new_empty_strided(input, size, stride, **options):
+    """Each sample has the strides that were asked for; the samples follow each other."""
+    size, stride = list(size), list(stride)
+    reach = 0 if 0 in size else 1 + sum((n - 1) * step for n, step in zip(size, stride))
+    for level in reversed(input._levels):
+        size, stride, reach = [level.size, *size], [reach, *stride], reach * level.size
+    return batched(input._value.new_empty_strided(size, stride, **options), input._levels)

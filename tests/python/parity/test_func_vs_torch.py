@@ -139,7 +139,36 @@ def of_dtypes(lib, *args):
     return lib.vmap(lambda *samples: lib.empty((), dtype=lib.result_type(*samples)))(*args)
 
 
+BAGS = lambda lib: lib.tensor([[0, 1, 2, 2, 1], [3, 0, 0, 1, 2]])  # noqa: E731
+ROWS = lambda lib: lib.arange(8.0).reshape(4, 2)  # noqa: E731
+
+
+def bags(lib, mode, **options):
+    function = lib.nn.functional.embedding_bag
+    return lib.vmap(lambda i: function(i, ROWS(lib), lib.tensor([0, 2]), mode=mode, **options))(BAGS(lib))
+
+
+def labels(lib, reduction):
+    scores = lib.sin(lib.arange(120.0)).reshape(3, 5, 2, 4).log_softmax(-1)
+    targets = lib.tensor([[[1, 2], [2, 3]], [[1, 1], [3, 1]], [[3, 2], [2, 1]]])
+    steps, lengths = lib.tensor([5, 4]), lib.tensor([2, 1])
+    function = lib.nn.functional.ctc_loss
+    made = lib.vmap(lambda s, t: function(s, t, steps, lengths, reduction=reduction))(scores, targets)
+    return (made * 1000).round()
+
+
 UNDER_VMAP = {
+    "bags with padding": lambda lib: bags(lib, "mean", padding_idx=0),
+    "sums of bags with padding": lambda lib: bags(lib, "sum", padding_idx=1),
+    "maxima of bags with padding": lambda lib: bags(lib, "max", padding_idx=2),
+    "bags of a matrix": lambda lib: lib.vmap(
+        lambda i: lib.nn.functional.embedding_bag(i, ROWS(lib), padding_idx=1)
+    )(BAGS(lib)[:, None]),
+    "labels": lambda lib: labels(lib, "none"),
+    "mean over labels": lambda lib: labels(lib, "mean"),
+    "new_empty_strided": lambda lib: lib.vmap(
+        lambda x: x.new_empty_strided((2, 3), (1, 4)).zero_() + x.sum()
+    )(lib.ones(2, 4)),
     "dropout of what does not vary": lambda lib: lib.vmap(
         lambda x: lib.nn.functional.dropout(lib.ones(6)) + 0 * x, randomness="different"
     )(lib.ones(3, 1)),

@@ -18,12 +18,12 @@ __all__ = ["ctc_loss"]
 def _extended(targets, lengths, blank, longest):
     """Labels and blanks around each: (batch, 2 * longest + 1); and where two steps may be taken at once."""
     n = len(lengths)
-    labels = strided.full((n, longest), blank, dtype=strided.int64, device=targets.device)
+    labels = targets.new_full((n, longest), blank)  # of each sample, where targets are those of a batch
     at = 0
     for i, length in enumerate(lengths):
         labels[i, :length] = targets[i, :length] if targets.dim() == 2 else targets[at : at + length]
         at += length
-    made = strided.full((n, 2 * longest + 1), blank, dtype=strided.int64, device=targets.device)
+    made = targets.new_full((n, 2 * longest + 1), blank)
     made[:, 1::2] = labels
     skips = strided.zeros_like(made, dtype=strided.bool)
     skips[:, 2:] = (made[:, 2:] != blank) & (made[:, 2:] != made[:, :-2])

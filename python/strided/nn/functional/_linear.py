@@ -289,23 +289,22 @@ def embedding_bag(
     bag, count = _bags(input, offsets, include_last_offset)
     flat = input.reshape(-1)[: len(bag)]
     factors = None if per_sample_weights is None else per_sample_weights.reshape(-1)[: len(bag)]
-    if padding_idx is not None:
-        kept = flat != padding_idx
-        flat, bag = flat[kept], bag[kept]
-        factors = None if factors is None else factors[kept]
-    rows = _lookup(weight, flat, None, scale_grad_by_freq, sparse)
+    if padding_idx is not None:  # what counts for nothing goes to a bag after the last
+        bag = bag.masked_fill(flat == padding_idx, count)
+    rows = _lookup(weight, flat, padding_idx, scale_grad_by_freq, sparse)
     if mode != "max" and weight.dtype in (strided.float16, strided.bfloat16):
         rows = rows.float()  # sums are rounded once
     if factors is not None:
         rows = rows * factors.unsqueeze(1)
-    zero = strided.zeros(count, weight.size(1), dtype=rows.dtype, device=weight.device)
+    zero = strided.zeros(count + (padding_idx is not None), weight.size(1), dtype=rows.dtype, device=weight.device)
     if mode == "max":
-        return _largest(rows, bag, zero)
+        return _largest(rows, bag, zero)[:count]
     total = zero.index_add(0, bag, rows)
-    if mode == "sum":
-        return total.to(weight.dtype)
-    total = total / strided.bincount(bag, minlength=count).clamp(min=1).to(total.dtype).unsqueeze(1)
-    return total.to(weight.dtype)
+    if mode == "mean":
+        lengths = strided.zeros(len(zero), dtype=strided.int64, device=weight.device)
+        lengths = lengths.index_add(0, bag, strided.ones_like(bag, dtype=strided.int64))
+        total = total / lengths.clamp(min=1).to(total.dtype).unsqueeze(1)
+    return total[:count].to(weight.dtype)
 
 
 def _largest(rows, bag, zero):
