@@ -65,6 +65,14 @@ class OpOverload:
         return f"aten.{self.__name__}"
 
 
+def network_function(name: str) -> Any:
+    """The function that networks have under the name of an operation; None if there is none."""
+    found = getattr(importlib.import_module(f"{__package__}.nn.functional"), name, None)
+    if found is None:  # hardswish_ and others: what nn.functional calls where it is told inplace=True
+        found = _C.functions.get(f"nn.functional.{name}")
+    return found or getattr(importlib.import_module(f"{__package__}.nn._registered"), name, None)
+
+
 class OpOverloadPacket:
     """An operation of PyTorch: callable where strided has a function or method of that name."""
 
@@ -91,11 +99,7 @@ class OpOverloadPacket:
         if function is None:
             function = getattr(_core_names._VariableFunctions(), name, None) or getattr(_C.Tensor, name, None)
         if function is None:
-            function = getattr(importlib.import_module(f"{__package__}.nn.functional"), name, None)
-        if function is None:  # hardswish_ and others: what nn.functional calls where it is told inplace=True
-            function = _C.functions.get(f"nn.functional.{name}")
-        if function is None:
-            function = getattr(importlib.import_module(f"{__package__}.nn._registered"), name, None)
+            function = network_function(name)
         space, _, rest = name.partition("_")
         if function is None and space in ("linalg", "fft", "special"):
             function = getattr(importlib.import_module(f"{__package__}.{space}"), rest, None)

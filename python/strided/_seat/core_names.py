@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
-from collections.abc import Container
 from typing import Any
 
 from .. import _C
@@ -101,14 +99,6 @@ _OF_NETWORKS = (
 ).split()
 
 
-def _parameters_of_kernel(name: str) -> Container[str]:
-    """Of an operation that only ``ops.aten`` has; none for any other name."""
-    from .._dispatch import kernels
-
-    found = getattr(kernels, name, None)
-    return inspect.signature(found).parameters if callable(found) else ()
-
-
 def _show_config() -> str:
     """``strided.__config__.show()``."""
     from ..__config__ import show
@@ -149,10 +139,12 @@ class _Networks:
             return getattr(functional, name)
         if name in _interpolate.UPSAMPLERS:
             return _interpolate.UPSAMPLERS[name]
-        if "reduction" in _parameters_of_kernel(name):  # a number here
-            from ..ops import aten
+        from .. import ops
+        from .._dispatch.kernels import KERNELS
 
-            return getattr(aten, name)
+        called_alike = name in KERNELS or (name.endswith("_") and ops.network_function(name))
+        if called_alike and not hasattr(_C._VariableFunctions, name):
+            return getattr(ops.aten, name)
         raise AttributeError(f"module 'torch._C._nn' has no attribute {name!r}")
 
 

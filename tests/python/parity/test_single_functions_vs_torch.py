@@ -369,3 +369,29 @@ def test_writes_to_nothing():
     """Without elements there is none twice."""
     same(lambda T: T.empty(0).expand(3, 0).fill_(1))
     same(lambda T: T.rand_like(T.empty_strided((3, 0, 2), (0, 2, 1))).shape)
+
+
+# ---------------------------------------------------------------- functions of networks under the core's names
+
+
+CORE = {
+    "log_sigmoid": lambda f, T: f(T.tensor([-1.0, 2.0])),
+    "elu_": lambda f, T: f(T.tensor([-1.0, 2.0])),
+    "silu_": lambda f, T: f(T.tensor([-1.0, 2.0])),
+    "hardtanh_": lambda f, T: f(T.tensor([-1.5, 2.0])),
+    "leaky_relu_": lambda f, T: f(T.tensor([-1.5, 2.0])),
+    "im2col": lambda f, T: f(T.arange(16.0).view(1, 1, 4, 4), (2, 2), (1, 1), (0, 0), (1, 1)),
+    "adaptive_max_pool2d": lambda f, T: f(T.arange(16.0).view(1, 4, 4), (2, 2)),
+    "adaptive_max_pool3d": lambda f, T: f(T.arange(8.0).view(1, 2, 2, 2), (1, 1, 1)),
+    "max_pool2d_with_indices": lambda f, T: f(T.arange(16.0).view(1, 4, 4), (2, 2)),
+    "l1_loss": lambda f, T: f(T.ones(2), T.zeros(2), 1),
+}
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_functions_of_the_core(name):
+    same(lambda T: CORE[name](getattr(T._C._nn, name), T))
+
+
+def test_what_the_core_has_in_another_place():
+    assert not any(hasattr(T._C._nn, name) for T in (strided, torch_ref) for name in ("add", "view", "rsub", "t"))
