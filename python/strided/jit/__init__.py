@@ -29,8 +29,8 @@ __all__ = [
     "Attribute", "Error", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule",
     "ScriptWarning", "TracerWarning", "annotate",
     "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance",
-    "optimize_for_inference", "optimized_execution", "script", "script_if_tracing", "script_method", "strict_fusion",
-    "trace", "trace_module", "unused", "wait",
+    "load", "optimize_for_inference", "optimized_execution", "save", "script", "script_if_tracing", "script_method",
+    "strict_fusion", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip
 
 _WHY = "strided has no TorchScript; functions and modules are returned as they are, and run as Python"
@@ -108,6 +108,18 @@ def trace(func: Any = None, *args: Any, **options: Any) -> Any:
     """
     warn_once("torch.jit.trace", _WHY)
     return _same if func is None else _reporting(func)
+
+
+def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+    """NotImplementedError: there are no compiled programs to store. ``strided.save`` stores a module's state dict."""
+    raise NotImplementedError(
+        "jit.save: strided has no TorchScript; strided.save(m.state_dict(), f) stores the tensors"
+    )
+
+
+def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
+    """NotImplementedError: programs that ``torch.jit.save`` stored cannot be read."""
+    raise NotImplementedError("jit.load: strided has no TorchScript; it loads state dicts, by strided.load")
 
 
 def _get_trace_graph(f: Any, *args: Any, **kwargs: Any) -> Any:
