@@ -46,7 +46,7 @@ Tensor fit(Tensor grad, const Node::Output& want) {
       if (lead > 0) grad = reshape(grad, want.shape);
     }
   }
-  if (grad.dtype() != want.dtype) {
+  if (grad.dtype() != want.dtype && !want.any_dtype) {
     if (is_complex(grad.dtype()) && !is_complex(want.dtype)) grad = real(grad);
     grad = to_dtype(grad, want.dtype);
   }

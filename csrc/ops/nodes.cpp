@@ -160,9 +160,11 @@ std::mutex& leaf_mutex(const Tensor& leaf) {
   return stripes[reinterpret_cast<uintptr_t>(leaf.impl()) / sizeof(TensorImpl) % 64];
 }
 
-// A leaf that got another shape (set_, .data = ...) while an old graph holds its node needs another one.
+// A leaf that got another shape (set_, .data = ...) or grad_dtype while an old graph holds its node needs another one.
 bool fits(const Node::Output& made_for, const Tensor& leaf) {
-  return made_for.shape == leaf.shape() && made_for.dtype == leaf.dtype() && made_for.device == leaf.device();
+  const std::optional<DType> dtype = gradient_dtype(leaf);
+  return made_for.shape == leaf.shape() && made_for.any_dtype == !dtype && (!dtype || made_for.dtype == *dtype) &&
+         made_for.device == leaf.device();
 }
 
 }  // namespace

@@ -91,7 +91,10 @@ class LambdaNode : public Node {
 // The end of the graph at a leaf: adds to leaf.grad.
 class AccumulateGrad : public Node {
  public:
-  explicit AccumulateGrad(const Tensor& leaf) : leaf_(leaf) { set_output(0, leaf); }
+  explicit AccumulateGrad(const Tensor& leaf) : leaf_(leaf) {
+    set_output(0, leaf);
+    set_gradient_dtype(gradient_dtype(leaf));
+  }
   ~AccumulateGrad() override;
   // The leaf's one node: every graph that ends at the leaf ends there, so that hooks and identities agree. The node
   // holds the leaf; the leaf only knows the node, and forgets it when the last graph lets it go: no cycle.

@@ -234,6 +234,8 @@ PyGetSetDef tensor_getset[] = {
     ASK_SET(requires_grad, get_requires_grad, set_requires_grad, "True when gradients flow to or through this tensor."),
     ASK(is_leaf, get_is_leaf, "True when no recorded operation made this tensor."),
     ASK_SET(grad, get_grad, set_grad, "The gradient collected by backward(), or None."),
+    ASK_SET(grad_dtype, get_grad_dtype, set_grad_dtype,
+            "Of a leaf: the dtype that its gradient is brought to, its own if nothing else was set; None: any dtype."),
     GET_SET(data, get_data, set_data, "The same memory without the record for autograd."),
     ASK(grad_fn, get_grad_fn, "The step of the graph that made the tensor, or None."),
     ASK(output_nr, get_output_nr, "Which output of grad_fn the tensor is."),

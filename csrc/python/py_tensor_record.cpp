@@ -78,15 +78,43 @@ int set_grad(PyObject* o, PyObject* value, void*) {
                   Py_TYPE(value)->tp_name);
     const Tensor& g = unwrap(value);
     STRIDED_CHECK(g.impl() != t.impl(), RuntimeError, "can't assign Variable as its own grad");
-    STRIDED_CHECK(g.dtype() == t.dtype(), RuntimeError, "attempting to assign a gradient with dtype '",
-                  info_of(g.dtype()).written, "' to a tensor with grad_dtype '", t.dtype(),
-                  "': the gradient must match the tensor's dtype");
+    const std::optional<DType> dtype = gradient_dtype(t);
+    STRIDED_CHECK(!dtype || g.dtype() == *dtype, RuntimeError, "attempting to assign a gradient with dtype '",
+                  info_of(g.dtype()).written, "' to a tensor with grad_dtype '", cpp_name_of(dtype.value_or(t.dtype())),
+                  "'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype).");
     STRIDED_CHECK(fits_device(g, t.device()), RuntimeError, "assigned grad has data located on a different device");
     STRIDED_CHECK(g.shape() == t.shape(), RuntimeError, "attempting to assign a gradient of size '", g.shape(),
                   "' to a tensor of size '", t.shape(),
                   "'. Please ensure that the gradient and the tensor are the same size");
     AutogradMeta& meta = autograd_meta(t);
     (meta.retained ? meta.retained->grad : meta.grad) = g;
+    return 0;
+  });
+}
+PyObject* get_grad_dtype(PyObject* o, void*) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    const Tensor& t = unwrap(o);
+    STRIDED_CHECK(!shows_record(t) || !grad_fn(t), RuntimeError, "grad_dtype can only be accessed on leaf tensors.");
+    const std::optional<DType> dtype = gradient_dtype(t);
+    if (!dtype) Py_RETURN_NONE;
+    return wrap(*dtype);
+  });
+}
+int set_grad_dtype(PyObject* o, PyObject* value, void*) {
+  return guarded<int>(-1, [&] {
+    const Tensor& t = unwrap(o);
+    STRIDED_CHECK(!shows_record(t) || !grad_fn(t), RuntimeError, "grad_dtype can only be set on leaf tensors.");
+    STRIDED_CHECK(value && (value == Py_None || is_dtype(value)), RuntimeError,
+                  "grad_dtype must be a torch.dtype or None, but got ", value ? Py_TYPE(value)->tp_name : "nothing");
+    const std::optional<DType> dtype = value == Py_None ? std::nullopt : std::optional<DType>(to_dtype(value));
+    AutogradMeta& meta = autograd_meta(t);
+    STRIDED_CHECK(
+        !dtype || !meta.grad.defined() || meta.grad.dtype() == *dtype, RuntimeError, "Cannot set grad_dtype to '",
+        cpp_name_of(*dtype), "' because there is already a gradient with dtype '", info_of(meta.grad.dtype()).written,
+        "'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the new grad_dtype "
+        "matches the existing gradient's dtype.");
+    meta.grad_dtype = dtype;
+    meta.any_grad_dtype = !dtype;
     return 0;
   });
 }

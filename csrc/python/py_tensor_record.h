@@ -10,6 +10,8 @@ int set_requires_grad(PyObject* o, PyObject* value, void*);
 PyObject* get_is_leaf(PyObject* o, void*);
 PyObject* get_grad(PyObject* o, void*);
 int set_grad(PyObject* o, PyObject* value, void*);
+PyObject* get_grad_dtype(PyObject* o, void*);
+int set_grad_dtype(PyObject* o, PyObject* value, void*);
 PyObject* method_detach(PyObject* o, PyObject*);
 PyObject* get_data(PyObject* o, void*);
 int set_data(PyObject* o, PyObject* value, void*);

@@ -104,6 +104,17 @@ void Node::set_output(int i, const Tensor& t) {
   out.device = t.device();
 }
 
+void Node::set_gradient_dtype(std::optional<DType> dtype) {
+  first_.any_dtype = !dtype;
+  if (dtype) first_.dtype = *dtype;
+}
+
+std::optional<DType> gradient_dtype(const Tensor& leaf) {
+  const AutogradMeta* meta = leaf.impl()->autograd.get();
+  if (meta && meta->any_grad_dtype) return std::nullopt;
+  return meta && meta->grad_dtype ? *meta->grad_dtype : leaf.dtype();
+}
+
 bool Tensor::finds_grad() const {
   const AutogradMeta* meta = impl_->autograd.get();
   if (meta != nullptr && meta->requires_grad) return true;

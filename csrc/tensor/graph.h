@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/ref.h"
@@ -70,9 +71,11 @@ class Node : public RefCounted {
     Dims shape;
     DType dtype = DType::Float32;
     Device device;
+    bool any_dtype = false;  // gradients keep theirs
   };
   const Output& output(int i) const { return i == 0 ? first_ : rest_[i - 1]; }
   void set_output(int i, const Tensor& t);
+  void set_gradient_dtype(std::optional<DType> dtype);  // of the first output; none: any
   int num_outputs() const { return 1 + static_cast<int>(rest_.size()); }
 
   void add_edge(Edge edge);
@@ -93,6 +96,9 @@ class Node : public RefCounted {
   std::unique_ptr<NodeHooks> hooks_;
 };
 
+// What the gradient of a leaf is brought to; none: any dtype.
+std::optional<DType> gradient_dtype(const Tensor& leaf);
+
 struct AutogradMeta {
   // The node holds the box, and a gradient with a graph may lead back to the node: what nobody can ask for goes.
   ~AutogradMeta();
@@ -102,6 +108,8 @@ struct AutogradMeta {
   int output = 0;                                 // which output of grad_fn
   Node* accumulator = nullptr;                    // of a leaf: its AccumulateGrad while a graph holds one (ops/nodes.h)
   Tensor grad;                                    // of a leaf
+  std::optional<DType> grad_dtype;                // of a leaf: what its gradient is brought to; none: its own
+  bool any_grad_dtype = false;                    // of a leaf: its gradient keeps the dtype that it has
   Ref<GradBox> retained;                          // of another tensor whose gradient shall be kept
   std::vector<Ref<Hook>> hooks, post_accumulate;  // of a leaf
 };

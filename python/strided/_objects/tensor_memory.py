@@ -249,10 +249,6 @@ def reinforce(self, reward: Any, *args: Any, **kwargs: Any) -> None:
     raise RuntimeError("reinforce() was removed; make the loss of torch.distributions' log_prob(action) * reward")
 
 
-def _grad_dtype(self) -> DType | None:
-    return self.dtype
-
-
 def install(Tensor) -> None:
     """Puts the methods of this file onto the Tensor type."""
     for method in (
@@ -260,7 +256,6 @@ def install(Tensor) -> None:
     ):  # fmt: skip
         setattr(Tensor, method.__name__, method)
     Tensor.module_load = overridable_method(module_load)
-    Tensor.grad_dtype = property(_grad_dtype, doc="The dtype that a gradient has: the tensor's own.")
     Tensor.name = property(lambda self: None, doc="None: tensors have no names.")
     Tensor.volatile = property(lambda self: False, doc="False: removed from PyTorch in 0.4.")
     Tensor.is_xla = property(lambda self: self.device.type == "xla", doc="True for a tensor on an XLA device.")

@@ -395,3 +395,73 @@ def test_functions_of_the_core(name):
 
 def test_what_the_core_has_in_another_place():
     assert not any(hasattr(T._C._nn, name) for T in (strided, torch_ref) for name in ("add", "view", "rsub", "t"))
+
+
+# ---------------------------------------------------------------- the dtype of gradients
+
+
+def with_dtype(T, dtype):
+    x = T.ones(2, requires_grad=True)
+    x.grad_dtype = dtype and getattr(T, dtype)
+    return x
+
+
+def widened(T, x):
+    class Widened(T.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad.double()
+
+    return Widened.apply(x)
+
+
+def backward_of(T, dtype, f, *assigned):
+    x = with_dtype(T, dtype)
+    for given in assigned:
+        x.grad = T.ones(2, dtype=getattr(T, given))
+    f(T, x).sum().backward()
+    return str(x.grad_dtype), x.grad
+
+
+def named(T, x, dtype):
+    x.grad_dtype = dtype
+    return str(x.grad_dtype)
+
+
+GRAD_DTYPES = {
+    "half": lambda T: backward_of(T, "float16", lambda T, x: x * 3),
+    "wide": lambda T: backward_of(T, "float64", lambda T, x: x * 3),
+    "any": lambda T: backward_of(T, None, lambda T, x: x * 3),
+    "any, and a wide one comes": lambda T: backward_of(T, None, widened),
+    "own, and a wide one comes": lambda T: backward_of(T, "float32", widened),
+    "any beside a wide one": lambda T: backward_of(T, None, lambda T, x: x * 3, "float64"),
+    "another one is there": lambda T: backward_of(T, "float16", lambda T, x: x * 3, "float32"),
+    "gradient of another leaf": lambda T: (lambda x: T.autograd.grad((x * 2).sum(), x))(with_dtype(T, "float64")),
+    "not set": lambda T: [str(T.ones(2, dtype=t).grad_dtype) for t in (T.float32, T.int64, T.complex64)],
+    "no gradient wanted": lambda T: named(T, T.ones(2), T.float16),
+    "result": lambda T: str((T.ones(2, requires_grad=True) * 2).grad_dtype),
+    "of a result": lambda T: named(T, T.ones(2, requires_grad=True) * 2, T.float16),
+    "text": lambda T: named(T, T.ones(2), "float16"),
+}
+
+
+@pytest.mark.parametrize("name", GRAD_DTYPES)
+def test_dtype_of_gradients(name):
+    same(GRAD_DTYPES[name])
+
+
+def test_words_about_dtypes_of_gradients():
+    said = []
+    for T in (strided, torch_ref):
+        x, words = with_dtype(T, "float16"), []
+        x.grad = T.ones(2).half()
+        for attribute, value in (("grad", T.ones(2)), ("grad_dtype", T.float32), ("grad_dtype", "a")):
+            with pytest.raises(RuntimeError) as caught:
+                setattr(x, attribute, value)
+            words.append(str(caught.value).split(". ")[0].rstrip("."))
+        said.append(words)
+    assert said[0] == said[1]
