@@ -116,6 +116,7 @@ Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper) {
     NoGradGuard guard;
     const Tensor lower = upper ? adjoint_of(l) : l;
     x = solve_triangular(adjoint_of(lower), solve_triangular(lower, b, false, true, false), true, true, false);
+    x = transpose(contiguous(transpose(x, -2, -1)), -2, -1);  // column by column, as PyTorch's
   }
   if (!needs_grad(b, l)) return x;
   // The gradient of A = L L^H is that of solve; L gets (grad A + grad A^H) L. That is not kept to the triangle:

@@ -240,3 +240,15 @@ NODES = {
 @pytest.mark.parametrize("code", ERRORS)
 def test_same_error(code):
     check_same_error(lambda: run(strided, code), lambda: run(torch, code), code not in OTHER_WORDS)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3), (2, 1, 4, 4)])
+@pytest.mark.parametrize("upper", [False, True])
+def test_solutions_by_cholesky_stand_column_by_column(dtype, shape, upper):
+    found = []
+    for m in (strided, torch):
+        a = m.eye(shape[-1], dtype=getattr(m, dtype)).expand(shape) * 2
+        results = m.cholesky_inverse(a, upper=upper), m.cholesky_solve(a[..., :2].contiguous(), a, upper=upper)
+        found.append([(tuple(x.shape), x.stride(), x.tolist()) for x in results])
+    assert found[0] == found[1]
