@@ -234,16 +234,6 @@ def max_pool2d_with_indices(self: Tensor, kernel_size: Any, stride: Any = None, 
     return F.max_pool2d(self, kernel_size, stride or None, *rest, return_indices=True)
 
 
-def adaptive_max_pool2d(self: Tensor, output_size: Any) -> Any:
-    """The maxima and their positions."""
-    return F.adaptive_max_pool2d_with_indices(self, output_size)
-
-
-def adaptive_max_pool3d(self: Tensor, output_size: Any) -> Any:
-    """The maxima and their positions."""
-    return F.adaptive_max_pool3d_with_indices(self, output_size)
-
-
 def log_sigmoid(self: Tensor) -> Tensor:
     """``nn.functional.logsigmoid`` under the operation's name."""
     return F.logsigmoid(self)

@@ -137,6 +137,8 @@ class _Networks:
 
         if name in _OF_NETWORKS:
             return getattr(functional, name)
+        if name in ("adaptive_max_pool2d", "adaptive_max_pool3d"):
+            return getattr(functional, f"{name}_with_indices")
         if name in _interpolate.UPSAMPLERS:
             return _interpolate.UPSAMPLERS[name]
         from .. import ops

@@ -141,7 +141,7 @@ def test_batches_of_directions(function):
 
 def test_functions_without_a_batching_rule():
     def function(x):
-        return x.new_empty_strided((3,), (1,)).copy_(x**3)
+        return x**3 + 0 * strided.histc(x.detach(), 3)
 
     x = strided.tensor([1.0, -2.0, 0.5], dtype=strided.float64)
     with pytest.raises(RuntimeError, match="no batching rule"):
