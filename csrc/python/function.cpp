@@ -63,9 +63,13 @@ std::string written_type(const Param& p) {
   return type == "dtype" ? "torch.dtype" : type;
 }
 
-// The name in errors: a function of the Python part calls a compiled one by the same name behind a `_`.
+// The name in errors, PyTorch's: linalg_inv, gelu. A function of the Python part calls a compiled one by the same name
+// behind a `_`.
 std::string said_name(const Overload& o) {
-  return o.name.size() > 1 && o.name[0] == '_' && o.name[1] != '_' ? o.name.substr(1) : o.name;
+  std::string name = o.name.size() > 1 && o.name[0] == '_' && o.name[1] != '_' ? o.name.substr(1) : o.name;
+  if (name.compare(0, 14, "nn.functional.") == 0) name.erase(0, 14);
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
 }
 
 // What is wrong with an argument. A method's self is not counted, and a keyword has no position.
@@ -140,8 +144,15 @@ bool read_sizes(PyObject* const* items, size_t n, Dims* to) {
 }
 std::string too_many(const Overload& o, size_t given, bool method) {
   const int takes = o.positional - method;
-  return said_name(o) + "() takes " + std::to_string(takes) + " positional argument" + (takes == 1 ? "" : "s") +
-         " but " + std::to_string(given - method) + " were given";
+  const auto needed = std::count_if(o.params.begin() + method, o.params.begin() + o.positional,
+                                    [](const Param& p) { return !p.default_value; });
+  given -= method;
+  if (method && o.params.size() == 1)
+    return "TensorBase." + said_name(o) + "() takes no arguments (" + std::to_string(given) + " given)";
+  const std::string range = needed == takes ? "" : "from " + std::to_string(needed) + " to ";
+  return said_name(o) + "() takes " + range + std::to_string(takes) + " positional argument" +
+         (takes == 1 && range.empty() ? "" : "s") + " but " + std::to_string(given) +
+         (given == 1 && range.empty() ? " was given" : " were given");
 }
 
 // Puts the arguments into the overload's slots. False when they do not fit; `why` then says what is wrong. `strict`: a
@@ -332,6 +343,8 @@ PyObject* run(const Overload& o, PyObject** slots) {
   const auto& overloads = *function.overloads;
   std::string why;
   const bool method = n_args > 0 && function.ob_base.ob_type == method_type;
+  STRIDED_CHECK(!method || is_tensor(args[0]), TypeError, "descriptor '", said_name(*overloads[0]),
+                "' for 'torch._C.TensorBase' objects doesn't apply to a '", Py_TYPE(args[0])->tp_name, "' object");
   // Where the arguments are enough for one overload only, that one says what is wrong.
   const size_t given = n_args + (kwnames ? static_cast<size_t>(PyTuple_GET_SIZE(kwnames)) : 0);
   const Overload* meant = nullptr;
@@ -354,7 +367,7 @@ PyObject* run(const Overload& o, PyObject** slots) {
     Held held(false);
     match(*meant, args, n_args, kwnames, slots, &held, &why, false, method);
   } else {
-    why = overloads[0]->name + "() received an invalid combination of arguments - got " +
+    why = said_name(*overloads[0]) + "() received an invalid combination of arguments - got " +
           describe_arguments(args + method, n_args - method, kwnames) + ", but expected one of:";
     for (const auto& overload : overloads) why += "\n * " + overload->signature;
   }
