@@ -216,7 +216,8 @@ Tensor quantile_of(const char* op, const Tensor& x, const Operand& q_given, std:
 
   // Rows: the reduced axis last.
   const int ndim = x.ndim();
-  Tensor moved = dim && ndim > 0 ? movedim(x, {wrap_axis(op, *dim, ndim)}, {-1}) : flatten(x, 0, -1);
+  const int axis = dim ? wrap_axis(op, *dim, ndim) : 0;
+  Tensor moved = dim && ndim > 0 ? movedim(x, {axis}, {-1}) : flatten(x, 0, -1);
   const Tensor sorted = std::get<0>(sort(moved, -1));
   const int64_t n = sorted.size(-1 + sorted.ndim());
   // Positions: rows x quantiles.

@@ -406,6 +406,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     common = _f["promote_types"](x1.dtype, x2.dtype)
     if not common.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common._cpp_name}")
+    if not eps >= 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     a, b = (x / _f["linalg.vector_norm"](x, 2, dim, True).clamp_min(eps) for x in (x1.to(common), x2.to(common)))
     return (a * b).sum(dim)
 

@@ -1,9 +1,18 @@
 """Arguments of the wrong type are refused in PyTorch's words: positions without self, lists as tuples of something."""
 
+import math
+
 import pytest
 import strided
 
 torch_ref = pytest.importorskip("torch")
+
+
+def attention(T, bias_k, bias_v):
+    x, out = T.ones(2, 1, 4), T.ones(4, 4)
+    function = T.nn.functional.multi_head_attention_forward
+    return function(x, x, x, 4, 2, T.ones(12, 4), None, bias_k, bias_v, False, 0.0, out, None)
+
 
 CALLS = {
     "cat tensor": lambda T: T.cat(T.ones(2)),
@@ -138,12 +147,24 @@ CALLS = {
     "a method of a text": lambda T: T.Tensor.add("a", 2),
     "a method of a number": lambda T: T.Tensor.sum(3),
     "a method of a list": lambda T: T.Tensor.expand([1.0], 2),
+    "quantile of a number along 3": lambda T: T.quantile(T.tensor(1.0), 0.5, dim=3),
+    "nanquantile of a number along -2": lambda T: T.nanquantile(T.tensor(1.0), 0.5, dim=-2),
+    "running mean alone": lambda T: T.nn.functional.instance_norm(T.ones(2, 3, 4), T.zeros(3), None),
+    "running variance alone": lambda T: T.nn.functional.instance_norm(T.ones(2, 3, 4), None, T.ones(3)),
+    "short weight of instance_norm": lambda T: T.nn.functional.instance_norm(T.ones(2, 3, 4), weight=T.ones(2)),
+    "weight matrix of instance_norm": lambda T: T.nn.functional.instance_norm(T.ones(2, 3, 4), weight=T.ones(1, 3)),
+    "bias of instance_norm": lambda T: T.nn.functional.instance_norm(T.ones(2, 3, 4), bias=T.ones(())),
+    "negative eps": lambda T: T.cosine_similarity(T.ones(2, 3), T.ones(2, 3), eps=-1.0),
+    "eps of nan": lambda T: T.cosine_similarity(T.ones(2, 3), T.ones(2, 3), eps=math.nan),
+    "delta of nan": lambda T: T.nn.functional.huber_loss(T.ones(2), T.ones(2), delta=math.nan),
+    "bias of keys alone": lambda T: attention(T, T.ones(1, 1, 4), None),
+    "bias of values alone": lambda T: attention(T, None, T.ones(1, 1, 4)),
     "aminmax of nothing at all": lambda T: T.aminmax(T.ones(5, 0, 5)),
 }
 
 
 def words(call, T):
-    with pytest.raises((TypeError, RuntimeError, IndexError, ValueError)) as caught:
+    with pytest.raises((TypeError, RuntimeError, IndexError, ValueError, AssertionError)) as caught:
         call(T)
     return type(caught.value).__name__, str(caught.value).split("\n")[0].strip()
 

@@ -240,6 +240,9 @@ def multi_head_attention_forward(
     if use_separate_proj_weight:
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)
     q, k, v = _projected(query, key, value, embed_dim, weights, in_proj_bias)
+    if (bias_k is None) != (bias_v is None):
+        there, missing = ("bias_v", "bias_k") if bias_k is None else ("bias_k", "bias_v")
+        raise AssertionError(f"{there} is set but {missing} is None")
     if bias_k is not None and bias_v is not None:
         for given, what in ((static_k, "key"), (static_v, "value")):
             if given is not None:

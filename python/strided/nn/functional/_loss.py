@@ -122,7 +122,7 @@ def huber_loss(
 ) -> Tensor:
     """d ** 2 / 2 for |d| < delta, else delta * (|d| - delta / 2), where d = x - y (Huber, "Robust Estimation of a
     Location Parameter", 1964)."""
-    if delta <= 0:
+    if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     a, b = _pair(input, target)
     made = _compiled_pair(a, b, "huber", delta, reduction) if weight is None else None

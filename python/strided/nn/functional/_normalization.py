@@ -140,7 +140,16 @@ def instance_norm(
     if not use_input_stats:
         return _batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     _check_dtypes(input, weight, bias)
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
     n, c = input.shape[:2]
+    for kind, t in (("weight", weight), ("bias", bias)):  # in PyTorch's words, which repeats them for each instance
+        if t is not None and t.dim() > 1:
+            raise RuntimeError(
+                "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
+            )
+        if t is not None and t.numel() != c:
+            raise RuntimeError(f"{kind} should contain {n * c} elements not {n * t.numel()}")
     means, variances = [None if t is None else t.repeat(n) for t in (running_mean, running_var)]
     flat = input.reshape(1, n * c, *input.shape[2:])
     made = _batch_norm(flat, means, variances, None, None, True, momentum, eps).view(input.shape)
