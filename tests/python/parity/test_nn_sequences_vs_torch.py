@@ -234,3 +234,38 @@ def test_lengths_beyond_the_steps_are_refused_at_once():
     for length in (4, 10**18):
         with pytest.raises(IndexError, match="the samples have 3 steps"):
             strided.nn.utils.rnn.pack_padded_sequence(strided.ones(3, 1, 2), [length])
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_parts_of_what_recurrent_modules_check(kind):
+    found = []
+    for T in (strided, torch):
+        m = getattr(T.nn, kind)(2, 3, 2, batch_first=True)
+        hidden, order = T.arange(12.0).reshape(2, 2, 3), T.tensor([1, 0])
+        hidden = (hidden, hidden + 1) if kind == "LSTM" else hidden
+        moved = m.permute_hidden(hidden, order)
+        said = []
+        for call in (
+            lambda m=m, T=T: m.check_input(T.ones(2), None),
+            lambda m=m, T=T: m.check_input(T.ones(2, 2, 3), None),
+            lambda m=m, T=T: m.check_hidden_size(T.ones(1), (2, 3)),
+            lambda m=m, T=T: m.check_hidden_size(T.ones(1), (2, 3), "not {} but {}"),
+        ):
+            with pytest.raises(RuntimeError) as caught:
+                call()
+            said.append(str(caught.value))
+        sizes = [m.get_expected_hidden_size(T.ones(4, 5, 2), None), m.get_expected_hidden_size(T.ones(4, 2), order + 1)]
+        sizes.append(m.get_expected_cell_size(T.ones(4, 5, 2), None) if kind == "LSTM" else None)
+        parts = moved if isinstance(moved, tuple) else (moved,)
+        found.append((said, sizes, [t.tolist() for t in parts], m.permute_hidden(hidden, None) is hidden))
+    assert found[0] == found[1]
+
+
+def test_packed_sequence_in_pinned_memory(monkeypatch):
+    monkeypatch.setattr(strided.Tensor, "pin_memory", lambda self: self + 0)  # where there is no device to pin for
+    rnn = strided.nn.utils.rnn
+    packed = rnn.pack_sequence([strided.ones(1), strided.ones(2)], enforce_sorted=False)
+    pinned = packed.pin_memory()
+    assert repr(pinned) == repr(packed) and pinned.data is not packed.data
+    assert pinned.batch_sizes is packed.batch_sizes and pinned.sorted_indices is not packed.sorted_indices
+    assert rnn.pack_sequence([strided.ones(1)]).pin_memory().sorted_indices is None

@@ -166,9 +166,9 @@ class RNNBase(Module):
             text += f", bidirectional={self.bidirectional}"
         return text
 
-    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
-        """ValueError for an input of another dtype than the weights, unless autocast casts; RuntimeError for sizes that
-        do not fit."""
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
+        """ValueError for an input of another dtype than the weights, unless autocast casts; RuntimeError for a size
+        that does not fit."""
         dtype = self._flat_weights[0].dtype
         if input.dtype != dtype and not _autocast(input.device.type):
             raise ValueError(
@@ -181,16 +181,40 @@ class RNNBase(Module):
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
             )
+
+    def _state_size(self, input, batch_sizes, size):
+        batch = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
+        return self.num_layers * (1 + self.bidirectional), batch, size
+
+    def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
+        """The shape that the hidden state of this input has."""
+        return self._state_size(input, batch_sizes, self.proj_size or self.hidden_size)
+
+    def check_hidden_size(
+        self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
+    ) -> None:
+        """RuntimeError for a state of another shape; msg is its text."""
+        if tuple(hx.shape) != tuple(expected_hidden_size):
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """:meth:`check_input`, and :meth:`check_hidden_size` of each state."""
+        self.check_input(input, batch_sizes)
         if isinstance(hidden, strided.Tensor):  # as derived classes of RNN and GRU hand it
             hidden = (hidden,)
-        batch = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
-        count = self.num_layers * (1 + self.bidirectional)
         sizes = [self.proj_size or self.hidden_size, self.hidden_size]
         labels = ["hidden[0]", "hidden[1]"] if len(hidden) == 2 else ["hidden"]
         for state, size, label in zip(hidden, sizes, labels):
-            want = (count, batch, size)
-            if tuple(state.shape) != want:
-                raise RuntimeError(f"Expected {label} size {want}, got {list(state.shape)}")
+            want = self._state_size(input, batch_sizes, size)
+            self.check_hidden_size(state, want, f"Expected {label} size {{}}, got {{}}")
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """The state, or states, with the samples in another order; None: as they are."""
+        if permutation is None:
+            return hx
+        if isinstance(hx, strided.Tensor):
+            return hx.index_select(1, permutation)
+        return tuple(state.index_select(1, permutation) for state in hx)
 
     def _initial(self, batch, like):
         count = self.num_layers * (1 + self.bidirectional)
@@ -211,7 +235,7 @@ class RNNBase(Module):
                     raise RuntimeError(f"For {kind} input, hx should also be {axes}-D but got {s.dim()}-D tensor")
             if not batched:
                 states = tuple(s.unsqueeze(1) for s in states)
-        return states if order is None else tuple(s.index_select(1, order) for s in states)
+        return self.permute_hidden(states, order)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """(outputs of all steps, last states); input may be a PackedSequence, or have no batch."""
@@ -222,8 +246,7 @@ class RNNBase(Module):
             self.check_forward_args(data, states, sizes)
             rows, states = _rnn.layers(self.mode, data, sizes.tolist(), states, *options)
             output: Any = PackedSequence(rows, sizes, order, back)
-            if back is not None:
-                states = tuple(s.index_select(1, back) for s in states)
+            states = self.permute_hidden(states, back)
         else:
             if input.dim() not in (2, 3):
                 name = "RNN" if self.mode.startswith("RNN") else self.mode
@@ -307,6 +330,10 @@ class LSTM(RNNBase):
             device,
             dtype,
         )
+
+    def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
+        """The shape that the cell state of this input has."""
+        return self._state_size(input, batch_sizes, self.hidden_size)
 
 
 class GRU(RNNBase):

@@ -100,6 +100,10 @@ class PackedSequence(_Fields):
         """The same with data as uint8."""
         return self.to(dtype=strided.uint8)
 
+    def pin_memory(self) -> PackedSequence:
+        """The same with data and the orders in page-locked memory."""
+        return PackedSequence(*(None if t is None else t if t is self[1] else t.pin_memory() for t in self))
+
     def is_pinned(self) -> bool:
         """Whether data is in pinned memory."""
         return bool(self.data.is_pinned())
