@@ -610,6 +610,7 @@ ZERO_D = {
     "0-d kthvalue mode": (lambda x: x.kthvalue(1, 0).values * x.mode(0).values, normal(), REAL),
     "0-d median nanmedian": (lambda x: x.median() * x.nanmedian(0).values, normal(), REAL),
     "0-d quantile": (lambda x: x.quantile(0.5, dim=0), normal(), REAL),
+    "0-d nanquantile": (lambda x: x.nanquantile(0.5, dim=0), normal(), REAL),
     "0-d stack": (lambda x: torch.stack([x, x]), normal()),
     "0-d expand": (lambda x: x.expand(2, 3), normal()),
     "0-d reshape": (lambda x: x.reshape(1, 1), normal()),
