@@ -278,7 +278,11 @@ def _ctc_loss(func, args, kwargs):
         pieces = labels.split(lengths[1].tolist())
         labels = _f["cat"]([labels[:0], *(pieces[i] for i in here.tolist())])
     mine = [t.index_select(0, here) for t in lengths]
-    each = func(moved._local, labels, *mine, given["blank"], "none", given["zero_infinity"])
+    local = moved._local
+    if len(here):
+        each = func(local, labels, *mine, given["blank"], "none", given["zero_infinity"])
+    else:  # ctc_loss refuses a batch of none
+        each = local.sum((0, 2))
     loss = wrap(each, Spec(moved._spec.mesh, tuple(map(_first, moved.placements)), (n,)))
     if given["reduction"] == "mean":
         loss = loss / wrap(
