@@ -306,6 +306,15 @@ Tensor tensor_of_number(PyObject* o, std::optional<DType> dtype) {
 
 }  // namespace
 
+void warn_of_copy(PyObject* o, const std::string& function, int level) {
+  if (!is_tensor(o)) return;
+  const std::string text =
+      "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+      "sourceTensor.detach().clone().requires_grad_(True), rather than " +
+      function + "(sourceTensor).";
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), level) < 0) throw PythonError{};
+}
+
 Tensor tensor_from_object(PyObject* o, std::optional<DType> dtype) {
   if (Tensor made = tensor_of_number(o, dtype); made.defined()) return made;
   if (!is_plain_list(o) && (is_tensor(o) || is_ndarray(o))) {

@@ -331,6 +331,8 @@ PYBIND11_MODULE(checked, m) {
   bind_random();
   bind_fft();
 
+  m.def("warn_of_copy",
+        [](py::handle o, const std::string& function, int level) { warn_of_copy(o.ptr(), function, level); });
   m.def("tensor_from_object", [](py::handle o, py::object dtype) {
     return own(wrap(
         tensor_from_object(o.ptr(), dtype.is_none() ? std::nullopt : std::optional<DType>(to_dtype(dtype.ptr())))));

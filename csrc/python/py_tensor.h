@@ -71,6 +71,8 @@ PyObject* to_list(const Tensor& t);
 Tensor tensor_from_object(PyObject* o);
 // Lists, arrays, numbers, tensors -> a new tensor. nullopt dtype: inferred as torch.tensor does.
 Tensor tensor_from_object(PyObject* o, std::optional<DType> dtype);
+// PyTorch's warning of `function`(o) where o is a tensor; `level` as PyErr_WarnEx counts frames.
+void warn_of_copy(PyObject* o, const std::string& function, int level);
 bool is_ndarray(PyObject* o);
 
 // Python helpers the package registers once: "repr", "from_numpy", "return_type", ...

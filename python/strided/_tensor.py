@@ -148,7 +148,8 @@ def new_tensor(
     layout: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A tensor with a copy of data, and self's dtype and device unless given."""
+    """A tensor with a copy of data, and self's dtype and device unless given. UserWarning where data is a tensor."""
+    _C.warn_of_copy(data, "tensor.new_tensor", 2)
     made = _C.tensor_from_object(data, dtype or self.dtype)
     made = _f["_convert"](made, None, device or self.device, False)
     if pin_memory:

@@ -74,6 +74,7 @@ void check_sizes(const char* op, const Dims& size) {
 // ---------------------------------------------------------------- one value
 
 Tensor make_of_object(PyObject* data) {
+  warn_of_copy(data, "torch.tensor", 1);
   const Tensor made = tensor_from_object(data, std::nullopt);
   const Device* device = default_device();
   return device ? to_device(made, *device) : made;

@@ -45,7 +45,7 @@ def tensor(
     """A new tensor with a copy of `data`: a number, nested sequences of numbers, an array or a tensor.
 
     Args:
-        data: sequences must be regular: ValueError otherwise.
+        data: sequences must be regular: ValueError otherwise. Of a tensor, UserWarning: ``clone`` keeps its gradient.
         dtype: inferred from the data if None: bool, int64, the default float, or complex; arrays keep theirs.
         device: where to make it; None is the default device if there is one (``set_default_device``), else that of
             `data` if it is a tensor, else the CPU.
@@ -57,6 +57,7 @@ def tensor(
             [3, 4]])
     """
     _check("tensor", dtype, device)
+    _C.warn_of_copy(data, "torch.tensor", 2)
     if hasattr(type(data), "_values_are_elsewhere"):
         made = data.detach().clone() if dtype is None else data.detach().clone().to(dtype)
     elif dtype is not None and isinstance(data, _C.UntypedStorage):
@@ -88,6 +89,7 @@ def scalar_tensor(
 ) -> Tensor:
     """A 0-d tensor of the default dtype (or `dtype`) from a number."""
     dtype = dtype or _f["get_default_dtype"]()
+    value = value.item() if isinstance(value, _C.Tensor) else value
     return tensor(value, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
 
 

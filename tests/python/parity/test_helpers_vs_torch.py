@@ -1,6 +1,9 @@
 """Errors of assert_close, character by character, beside PyTorch's."""
 
+import inspect
 import math
+import operator
+import warnings
 
 import numpy
 import pytest
@@ -95,3 +98,45 @@ def test_hashes_are_the_same(dtype, options):
     ours = strided.tensor(values).to(getattr(strided, dtype))
     theirs = torch.tensor(values).to(getattr(torch, dtype))
     assert ours.hash_tensor(**options).tolist() == theirs.hash_tensor(**options).tolist()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda t, x: t.tensor(x),
+        lambda t, x: t.tensor(x, dtype=t.int64),
+        lambda t, x: t.tensor([x, x]),
+        lambda t, x: t.tensor(data=t.nn.Parameter(x)),
+        lambda t, x: x.new_tensor(x),
+        lambda t, x: x.new_tensor([x]),
+        lambda t, x: t.as_tensor(x),
+        lambda t, x: t.asarray(x, copy=True),
+        lambda t, x: t.scalar_tensor(x),
+    ],
+)
+def test_warnings_of_copies_are_the_same(make):
+    def warned(module):
+        x = module.ones(())
+        with pytest.warns() as found:
+            warnings.warn("one", stacklevel=1)
+            value = make(module, x).tolist()
+        return value, [(w.category, str(w.message), w.filename) for w in found]
+
+    assert warned(strided) == warned(torch)
+
+
+@pytest.mark.parametrize("name", ["Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"])
+def test_item_methods_of_containers_have_the_same_arguments(name):
+    def arguments(module):
+        methods = (getattr(getattr(module.nn, name), m, None) for m in ("__getitem__", "__setitem__", "__delitem__"))
+        return [m and list(inspect.signature(m).parameters) for m in methods]
+
+    assert arguments(strided) == arguments(torch)
+
+
+@pytest.mark.parametrize("method", ["AdaptiveLogSoftmaxWithLoss.forward", "Transformer.generate_square_subsequent_mask"])
+def test_methods_of_modules_have_the_same_arguments(method):
+    def arguments(module):
+        return list(inspect.signature(operator.attrgetter(method)(module.nn)).parameters)
+
+    assert arguments(strided) == arguments(torch)

@@ -95,8 +95,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             projection.reset_parameters()
             classes.reset_parameters()
 
-    def forward(self, input: Tensor, target: Tensor) -> _ASMoutput:
+    def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
         """The log-probability of each target, and the mean of their negatives."""
+        input, target = input_, target_
         single = target.dim() == 0
         if target.dim() > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")

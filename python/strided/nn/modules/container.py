@@ -51,11 +51,11 @@ class _Listed(Module):
     def __dir__(self) -> list[str]:
         return [n for n in super().__dir__() if not n.isdigit()]
 
-    def __setitem__(self, index: int, module: Module) -> None:
-        setattr(self, self._name_of(index), module)
+    def __setitem__(self, idx: int, module: Module) -> None:
+        setattr(self, self._name_of(idx), module)
 
-    def __delitem__(self, index: int | slice) -> None:
-        names = list(self._modules)[index] if isinstance(index, slice) else [self._name_of(index)]
+    def __delitem__(self, idx: int | slice) -> None:
+        names = list(self._modules)[idx] if isinstance(idx, slice) else [self._name_of(idx)]
         for name in names:
             delattr(self, name)
         self._renumber(list(self._modules.values()))
@@ -97,10 +97,10 @@ class Sequential(_Listed):
             for i, module in enumerate(args):
                 self.add_module(str(i), module)
 
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return type(self)(dict(list(self._modules.items())[index]))
-        return self._modules[self._name_of(index)]
+    def __getitem__(self, idx: int | slice) -> Any:
+        if isinstance(idx, slice):
+            return type(self)(dict(list(self._modules.items())[idx]))
+        return self._modules[self._name_of(idx)]
 
     def __add__(self, other: Sequential) -> Sequential:
         if not isinstance(other, Sequential):

@@ -322,14 +322,14 @@ class Transformer(Module):
         )
 
     @staticmethod
-    def generate_square_subsequent_mask(size: int, device: Device | None = None, dtype: DType | None = None) -> Tensor:
+    def generate_square_subsequent_mask(sz: int, device: Device | None = None, dtype: DType | None = None) -> Tensor:
         """A mask that hides from each query the keys behind it: -inf above the diagonal, else 0.
 
         >>> strided.nn.Transformer.generate_square_subsequent_mask(2)
         tensor([[0., -inf],
                 [0., 0.]])
         """
-        return _generate_square_subsequent_mask(size, device, dtype)
+        return _generate_square_subsequent_mask(sz, device, dtype)
 
     def _reset_parameters(self):
         for p in self.parameters():
