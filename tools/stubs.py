@@ -585,9 +585,9 @@ def lines_for(stub: str, module, name: str) -> list[str]:
     if isinstance(value, type) and getattr(_C, name, None) is value:
         return [f"from ._C import {name} as {name}"]
     if isinstance(value, type) and stub == "return_types":
-        return [f"class {name}(_tuple[{', '.join(FIELDS.get((name, f), 'Tensor') for f in value._fields)}]):"] + [
+        return [f"class {name}(_tuple[{', '.join(FIELDS.get((name, f), 'Tensor') for f in value.__match_args__)}]):"] + [
             line
-            for f in value._fields
+            for f in value.__match_args__
             for line in ("    @property", f"    def {f}(self) -> {FIELDS.get((name, f), 'Tensor')}: ...")
         ]
     if isinstance(function, (type, types.FunctionType)):

@@ -8,7 +8,7 @@ from . import _C
 
 
 def _tuple_repr(self):
-    parts = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self))
+    parts = ",\n".join(f"{name}={value!r}" for name, value in zip(self.__match_args__, self))
     return f"torch.return_types.{type(self).__name__}(\n{parts})"
 
 
@@ -20,8 +20,8 @@ def _make(name: str, fields: tuple):
     """The class for results of `name`, made on first use."""
     short = _short(name)
     made = globals().get(short)
-    if made is None or made._fields != fields:
-        body = {"__slots__": (), "_fields": fields, "__repr__": _tuple_repr, "__module__": __name__}
+    if made is None or made.__match_args__ != fields:
+        body = {"__slots__": (), "__match_args__": fields, "__repr__": _tuple_repr, "__module__": __name__}
         # As PyTorch's, which are made by CPython's PyStructSequence.
         body |= {"n_fields": len(fields), "n_sequence_fields": len(fields), "n_unnamed_fields": 0}
         body.update({field: property(_itemgetter(i)) for i, field in enumerate(fields)})
@@ -50,7 +50,7 @@ for _name, _fields in (
 
 def _classes() -> dict:
     """(qualified name of the function, fields) of every class that there can be, by the class's name."""
-    made = {key: (key, value._fields) for key, value in globals().items() if hasattr(value, "_fields")}
+    made = {key: (key, value.__match_args__) for key, value in globals().items() if hasattr(value, "__match_args__")}
     for name, function in _C.functions.items():
         for parameters, _, fields in function.overloads:
             if fields:

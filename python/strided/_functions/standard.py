@@ -255,7 +255,7 @@ def cumulative_prod(
 def _named(name, *values):
     from .. import return_types
 
-    return return_types._remake(name, getattr(return_types, name)._fields, values)
+    return return_types._remake(name, getattr(return_types, name).__match_args__, values)
 
 
 def _distinct(x):
