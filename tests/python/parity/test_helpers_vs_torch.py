@@ -134,7 +134,9 @@ def test_item_methods_of_containers_have_the_same_arguments(name):
     assert arguments(strided) == arguments(torch)
 
 
-@pytest.mark.parametrize("method", ["AdaptiveLogSoftmaxWithLoss.forward", "Transformer.generate_square_subsequent_mask"])
+@pytest.mark.parametrize(
+    "method", ["AdaptiveLogSoftmaxWithLoss.forward", "Transformer.generate_square_subsequent_mask"]
+)
 def test_methods_of_modules_have_the_same_arguments(method):
     def arguments(module):
         return list(inspect.signature(operator.attrgetter(method)(module.nn)).parameters)
