@@ -92,6 +92,7 @@ PyObject* get_layout(PyObject*, void*) {
   });
 }
 PyObject* get_read_only(PyObject* o, void*) { return PyBool_FromLong(self_of(o).storage().read_only()); }
+PyObject* get_cdata(PyObject* o, void*) { return PyLong_FromVoidPtr(self_of(o).impl()); }
 PyObject* get_version(PyObject* o, void*) {
   return guarded<PyObject*>(nullptr, [&] {
     STRIDED_CHECK(!self_of(o).impl()->of_inference(), RuntimeError, "Inference tensors do not track version counter.");
@@ -224,6 +225,7 @@ PyGetSetDef tensor_getset[] = {
     GET(is_cpu, get_is_cpu, "True on the CPU."),
     GET(is_cuda, get_is_cuda, "True on a CUDA device."),
     ASK(is_read_only, get_read_only, "True when the memory must not be written (a read-only array was wrapped)."),
+    ASK(_cdata, get_cdata, "A number that no other living tensor has."),
     ASK(_version, get_version, "Counts in-place writes to the storage."),
     GET(T, get_T, "View with the dimensions in reverse order."),
     GET(mT, get_mT, "View with the last two dimensions swapped."),

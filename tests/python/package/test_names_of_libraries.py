@@ -838,3 +838,20 @@ def test_a_recorded_tensor_as_a_float_warns():
                 assert float(x) == 1.5
     finally:
         strided.set_warn_always(False)
+
+
+def test_numbers_of_tensors():
+    x = strided.ones(2)
+    y = strided.nn.Parameter(x)
+    assert isinstance(x._cdata, int) and x._cdata == x._cdata
+    others = [y, x.detach(), x.view(2)]
+    assert len({t._cdata for t in [x, *others]}) == 4
+    held = {"x": y}
+    assert held["x"]._cdata == y._cdata
+
+
+def test_names_of_positions_in_module_lists():
+    layers = strided.nn.ModuleList([strided.nn.ReLU(), strided.nn.Tanh()])
+    assert (layers._get_abs_string_index(-1), layers._get_abs_string_index(0)) == ("1", "0")
+    with pytest.raises(IndexError, match="index 2 is out of range"):
+        layers._get_abs_string_index(2)

@@ -35,7 +35,7 @@ class Container(Module):
 class _Listed(Module):
     """What Sequential and ModuleList have in common: submodules named by their positions."""
 
-    def _name_of(self, index):
+    def _get_abs_string_index(self, index):
         return list(self._modules)[_position(len(self._modules), index)]
 
     def _renumber(self, modules):
@@ -52,10 +52,10 @@ class _Listed(Module):
         return [n for n in super().__dir__() if not n.isdigit()]
 
     def __setitem__(self, idx: int, module: Module) -> None:
-        setattr(self, self._name_of(idx), module)
+        setattr(self, self._get_abs_string_index(idx), module)
 
     def __delitem__(self, idx: int | slice) -> None:
-        names = list(self._modules)[idx] if isinstance(idx, slice) else [self._name_of(idx)]
+        names = list(self._modules)[idx] if isinstance(idx, slice) else [self._get_abs_string_index(idx)]
         for name in names:
             delattr(self, name)
         self._renumber(list(self._modules.values()))
@@ -100,7 +100,7 @@ class Sequential(_Listed):
     def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):
             return type(self)(dict(list(self._modules.items())[idx]))
-        return self._modules[self._name_of(idx)]
+        return self._modules[self._get_abs_string_index(idx)]
 
     def __add__(self, other: Sequential) -> Sequential:
         if not isinstance(other, Sequential):
@@ -167,7 +167,7 @@ class ModuleList(_Listed):
     def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):
             return type(self)(list(self._modules.values())[idx])
-        return self._modules[self._name_of(idx)]
+        return self._modules[self._get_abs_string_index(idx)]
 
     def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
         return self.extend(modules)
