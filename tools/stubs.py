@@ -585,10 +585,9 @@ def lines_for(stub: str, module, name: str) -> list[str]:
     if isinstance(value, type) and getattr(_C, name, None) is value:
         return [f"from ._C import {name} as {name}"]
     if isinstance(value, type) and stub == "return_types":
-        return [f"class {name}(_tuple[{', '.join(FIELDS.get((name, f), 'Tensor') for f in value.__match_args__)}]):"] + [
-            line
-            for f in value.__match_args__
-            for line in ("    @property", f"    def {f}(self) -> {FIELDS.get((name, f), 'Tensor')}: ...")
+        types_of = {f: FIELDS.get((name, f), "Tensor") for f in value.__match_args__}
+        return [f"class {name}(_tuple[{', '.join(types_of.values())}]):"] + [
+            line for f, kind in types_of.items() for line in ("    @property", f"    def {f}(self) -> {kind}: ...")
         ]
     if isinstance(function, (type, types.FunctionType)):
         origins = [m for m in sorted(sys.modules) if m.startswith("strided.") and stands_in_module(m, name, value)]
