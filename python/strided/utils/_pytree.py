@@ -197,6 +197,14 @@ def _namedtuple_unflatten(values: Iterable[Any], context: Any) -> Any:
     return context._make(values) if hasattr(context, "_make") else tuple.__new__(context, values)
 
 
+_RESULTS = f"{__name__.partition('.')[0]}.return_types"
+
+
+def _is_named(tree: Any) -> bool:
+    """Whether it is a named tuple, or what a function of several results returned."""
+    return isinstance(tree, tuple) and (is_namedtuple_instance(tree) or type(tree).__module__ == _RESULTS)
+
+
 def _list_flatten(d: list[Any]) -> tuple[list[Any], Any]:
     return d, None
 
@@ -242,7 +250,7 @@ _NAMED = NodeDef(
     tuple,
     _namedtuple_flatten,
     _namedtuple_unflatten,
-    lambda t: ([(GetAttrKey(n), v) for n, v in zip(t._fields, t)], type(t)),
+    lambda t: ([(GetAttrKey(n), v) for n, v in zip(type(t).__match_args__, t)], type(t)),
 )
 
 
@@ -251,11 +259,11 @@ SUPPORTED_NODES[namedtuple] = _NAMED  # type: ignore[index]  # the key under whi
 
 def _get_node_type(tree: Any) -> Any:
     """The key of ``SUPPORTED_NODES`` for an object: its type, or ``collections.namedtuple`` for named tuples."""
-    return namedtuple if is_namedtuple_instance(tree) else type(tree)
+    return namedtuple if _is_named(tree) else type(tree)
 
 
 def _node_of(tree: Any) -> NodeDef | None:
-    return SUPPORTED_NODES.get(type(tree)) or (_NAMED if is_namedtuple_instance(tree) else None)
+    return SUPPORTED_NODES.get(type(tree)) or (_NAMED if _is_named(tree) else None)
 
 
 class TreeSpec:
