@@ -14,7 +14,7 @@ MISSING = {
     "frombuffer": ("not on the CPU", ADDRESS),
 }
 # The same where there is CUDA, with whose help memory is pinned. Without it these raise on the CPU too.
-NOT_PINNED = {name: ("cannot pin 'xla:0'", ADDRESS) for name in ("Tensor.pin_memory", "empty_like")}
+NOT_PINNED = {name: ("cannot pin 'xla:0'", ADDRESS) for name in ("Tensor.pin_memory", "empty_like", "eye")}
 # Drawn from another generator, or never written: shapes and dtypes are compared.
 OTHER_NUMBERS = {
     "random_", "normal", "empty", "empty_permuted", "randn", "multinomial", "poisson", "new_empty", "bernoulli",
@@ -55,7 +55,7 @@ def test_every_function_gives_what_the_cpu_gives():
         for call, here, there in waiting:
             for a, b in zip(tensors_of(here), tensors_of(there)):
                 # A call without tensors, or one that copies, has its result on the CPU on both sides.
-                said = difference(call[0], a, b) if isinstance(a, torch.Tensor) else ""
+                said = difference(call[0], a.cpu(), b) if isinstance(a, torch.Tensor) else ""
                 if said:
                     problems.append(f"{call[0]} {call[2]}: {said}\n  {call[1]}")
         waiting.clear()
