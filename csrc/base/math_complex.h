@@ -292,6 +292,7 @@ template <class T>
 STRIDED_HD Complex<T> exp(const Complex<T>& z) {
   return Complex<T>(cplx::exp(cplx::Z(z)));
 }
+#if !STRIDED_DEVICE_CODE
 // The same without branches, for vectors, where neither part needs care.
 template <class T>
 STRIDED_HD bool has_usual_exp(const Complex<T>& z) {
@@ -302,6 +303,7 @@ STRIDED_HD Complex<T> exp_usual(const Complex<T>& z) {
   const double size = exp_usual(double(z.re)), angle = z.im;
   return Complex<T>(cplx::Z(size * cos_near(angle), size * sin_near(angle)));
 }
+#endif
 template <class T>
 STRIDED_HD Complex<T> exp2(const Complex<T>& z) {
   return Complex<T>(cplx::exp({z.re * cplx::kLn2, z.im * cplx::kLn2}));
