@@ -6,7 +6,7 @@
 #include "cpu/kernels.h"
 #include "cpu/reduce/exponentials.inc"
 #include "cpu/simd.inc"
-#include "cpu/workspace.h"
+#include "cpu/sort/sorted_rows.h"
 
 namespace strided {
 inline namespace STRIDED_ISA {
@@ -250,10 +250,10 @@ void softmax_half_rows(char* const* out, const int64_t* out_stride, const int64_
   const int64_t fit = n > 0 ? kItems / n : rows;
   const int64_t least = along ? 1 : 16, greatest = along ? rows : kSide, most = min_of(max_of(fit, least), greatest);
   const int64_t stride = out_stride[0] / item, row_stride = in_row_stride / item;
+  const cpu::Words<float> memory(2 * n * most);
+  float *const x = memory.data, *const y = x + n * most;
   for (int64_t r = 0; r < rows; r += most) {
     const int64_t m = min_of(most, rows - r);
-    float* const x = static_cast<float*>(workspace(WorkspaceSlot::Softmax, 2 * n * m * wide));
-    float* const y = x + n * m;
     const int64_t lines = along ? m : n, length = along ? n : m, line_stride = along ? row_stride : stride;
     const T* const from = reinterpret_cast<const T*>(in) + r * row_stride;
     T* const to = reinterpret_cast<T*>(out[0]) + r * row_stride;
