@@ -335,7 +335,7 @@ class BackwardPass {
     TensorList passed;
     const uint64_t unused = unused_of(node);
     try {
-      const UnusedGuard told(unused);
+      const UnusedGuard guard(unused);
       const ProfiledCall profiled([&] { return node.name(); });
       passed = takes_samples(node, grads) ? apply_to_samples(node, grads) : node.apply(grads);
       if (anomaly_mode().failed && anomaly_mode().check_nan) check_nan(node, passed);

@@ -120,8 +120,8 @@ extern Ref<RefCounted> (*make_trace)();
 // Asked for every operation: in the fastest kind of thread-local memory, of which a shared library may have a little.
 extern __attribute__((tls_model("initial-exec"))) __thread bool grad_mode, grad_quiet;
 inline bool grad_enabled() { return grad_mode && !grad_quiet; }  // are operations recorded?
-// Of the node that runs: inputs whose gradients the pass has no use for, a bit each. Formulas of several costly
-// gradients ask.
+// The inputs of the running node whose gradients the pass does not use, a bit for each. A formula with several costly
+// gradients leaves those out.
 extern __thread uint64_t unused_gradients;
 inline bool is_gradient_used(int input) { return !(unused_gradients >> input & 1); }
 bool grad_asked();               // what the user asked for; they are not, in inference mode

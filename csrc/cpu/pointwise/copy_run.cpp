@@ -83,8 +83,8 @@ void transpose_square(char* to, int64_t to_column, const char* from, int64_t fro
 // When the fastest axis of the source is another one than the target's, a row-wise loop touches a new cache line with
 // every element. Copying square tiles that fit the L1 cache uses each line whole.
 // to[c * to_column + r] = from[r * from_row + c]: strides in bytes, both contiguous along the other axis.
-// Rows of a tile may all lie in one set of the cache, as where they are 4 KiB apart: of 16-byte items, four rows of a
-// line each.
+// Rows that are 4 KiB apart share one set of the cache, which holds few lines. So a tile of 16-byte items has four
+// rows, of one line each.
 template <class U>
 constexpr int64_t kTile = sizeof(U) == 16 ? 4 : 16;
 
