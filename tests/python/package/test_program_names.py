@@ -453,6 +453,17 @@ def test_trees_come_apart_and_together(tree):
         assert pytree.key_get(tree, path) is leaf
 
 
+def test_results_of_functions_are_nodes_of_trees():
+    """They keep their class, though they are no named tuples of Python's."""
+    pytree = torch.utils._pytree
+    found = torch.tensor([[1.0, 3.0], [5.0, 4.0]]).max(1)
+    leaves, spec = pytree.tree_flatten([found])
+    assert [t.tolist() for t in leaves] == [[3.0, 5.0], [1, 0]]
+    made = pytree.tree_unflatten([t * 2 for t in leaves], spec)[0]
+    assert type(made) is type(found) and made.values.tolist() == [6.0, 10.0]
+    assert [str(path[-1]) for path, _ in pytree.tree_flatten_with_path([found])[0]] == [".values", ".indices"]
+
+
 def test_trees_that_do_not_fit():
     pytree = torch.utils._pytree
     assert pytree.tree_map(lambda a, b: a + b, {"a": 1, "b": 2}, {"b": 20, "a": 10}) == {"a": 11, "b": 22}
