@@ -17,6 +17,8 @@ void fill_into(const Tensor& dst, const Scalar& value);
 Tensor clone(const Tensor& x);                  // keeps a dense order of axes
 Tensor contiguous(const Tensor& x);             // x itself when it is
 Tensor to_dtype(const Tensor& x, DType dtype);  // x itself when it has it
+// In the dtype that its numbers are computed in: 16-bit floats in float32. No tensor stays none.
+inline Tensor to_compute_dtype(const Tensor& x) { return x.defined() ? to_dtype(x, compute_dtype_of(x.dtype())) : x; }
 // non_blocking: may return before the bytes have arrived, where host memory is page-locked.
 Tensor to_device(const Tensor& x, Device device, bool non_blocking = false);
 Tensor copy_(const Tensor& self, const Tensor& src, bool non_blocking = false);  // returns self

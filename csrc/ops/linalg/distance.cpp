@@ -32,7 +32,6 @@ void in_parts(const Tensor& x, int64_t total, int64_t each, F f) {
 }
 
 uint64_t last_axis(const Tensor& x) { return axis_mask("cdist", Dims{-1}, x.ndim()); }
-Tensor wide_floats(const Tensor& x) { return to_dtype(x, compute_dtype_of(x.dtype())); }
 
 // ---------------------------------------------------------------- cdist
 
@@ -115,7 +114,7 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<bool> b
   STRIDED_CHECK(x1.dtype() == x2.dtype(), RuntimeError, "expected scalar type ", cpp_name_of(x1.dtype()), " but found ",
                 cpp_name_of(x2.dtype()));
   if (x1.dtype() != compute_dtype_of(x1.dtype()))
-    return to_dtype(cdist(wide_floats(x1), wide_floats(x2), p, by_product), x1.dtype());
+    return to_dtype(cdist(to_compute_dtype(x1), to_compute_dtype(x2), p, by_product), x1.dtype());
 
   Dims shape =
       broadcast_shapes(Dims(x1.shape().data(), x1.shape().size() - 2), Dims(x2.shape().data(), x2.shape().size() - 2));
@@ -168,7 +167,7 @@ Tensor pdist(const Tensor& x, double p) {
   STRIDED_CHECK(x.ndim() == 2, RuntimeError, "pdist only supports 2D tensors, got: ", x.ndim(), "D");
   STRIDED_CHECK(is_floating(x.dtype()), RuntimeError, "pdist only supports floating-point dtypes");
   STRIDED_CHECK(p >= 0, RuntimeError, "pdist only supports non-negative p values");
-  if (x.dtype() != compute_dtype_of(x.dtype())) return to_dtype(pdist(wide_floats(x), p), x.dtype());
+  if (x.dtype() != compute_dtype_of(x.dtype())) return to_dtype(pdist(to_compute_dtype(x), p), x.dtype());
   const int64_t n = x.size(0);
   const Tensor out = zeros(Dims{n > 0 ? n * (n - 1) / 2 : 0}, x.dtype(), x.device());
   if (x.numel() > 0) {
@@ -225,12 +224,12 @@ struct Renorm {
 
   Tensor forward(const Tensor& x) const {
     NoGradGuard guard;
-    const Tensor in = wide_floats(x), norm = vector_norm(in, p, others(x), true);
+    const Tensor in = to_compute_dtype(x), norm = vector_norm(in, p, others(x), true);
     return to_dtype(in * where(elementwise<Gt>(norm, Scalar(maxnorm)), scale(norm), Scalar(1.0)), x.dtype());
   }
   Tensor gradient(const Tensor& g, const Tensor& x) const {
-    const Tensor in = wide_floats(x), norm = vector_norm(in, p, others(x), true), s = scale(norm),
-                 wide = wide_floats(g);
+    const Tensor in = to_compute_dtype(x), norm = vector_norm(in, p, others(x), true), s = scale(norm),
+                 wide = to_compute_dtype(g);
     const Tensor of_norm = sum(real(conj(in) * wide), others(x), true) * (-s / (norm + 1e-7));
     return where(elementwise<Gt>(norm, Scalar(maxnorm)),
                  wide * s + norm_gradient(of_norm, in, norm, p, axis_mask("renorm", others(x), x.ndim()), true), wide);

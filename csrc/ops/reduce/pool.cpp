@@ -196,7 +196,7 @@ Tensor over_windows(Tensor x, const Windows& w, const Scalar& fill) {
 std::tuple<Tensor, Tensor> maxima_in_one_pass(const Tensor& x, const Windows& w, bool with_places) {
   const auto operation = network_functions(x.device()).pool_maxima;
   if (operation == nullptr || !is_floating(x.dtype()) || product_of(w.padded()) >= int64_t(1) << 31) return {};
-  const Tensor image = contiguous(to_dtype(x, compute_dtype_of(x.dtype())));
+  const Tensor image = contiguous(to_compute_dtype(x));
   const Dims shape = joined({x.size(0), x.size(1)}, w.out);
   const Tensor best = empty(shape, image.dtype(), x.device());
   const Tensor places = with_places ? empty(shape, DType::Int64, x.device()) : Tensor();
@@ -325,11 +325,9 @@ std::tuple<Tensor, Tensor> max_pool_any(const Tensor& input, const Dims& kernel,
 // ---------------------------------------------------------------- sums
 
 // Sums of 16-bit floats are rounded once.
-Tensor wide_of(const Tensor& x) { return is_floating(x.dtype()) ? to_dtype(x, compute_dtype_of(x.dtype())) : x; }
-
 Tensor sums(const Tensor& x, const Windows& w) {
   if (has_long_windows(x, w)) return sum(windows_of(x, w, Scalar(0)), window_axes(w));
-  return to_dtype(over_windows<Add>(wide_of(x), w, Scalar(0)), x.dtype());
+  return to_dtype(over_windows<Add>(to_compute_dtype(x), w, Scalar(0)), x.dtype());
 }
 
 // The transpose of it: each element added to all elements of its window.
@@ -345,7 +343,7 @@ Tensor spread(const Tensor& g, const Windows& w) {
     }
     return reshape(expand(reshape(g, ones), split), shape);
   }
-  const Tensor wide = wide_of(g), image = padded_image(zeros(shape, wide.dtype(), g.device()), w, Scalar(0));
+  const Tensor wide = to_compute_dtype(g), image = padded_image(zeros(shape, wide.dtype(), g.device()), w, Scalar(0));
   Dims at(w.axes());
   do elementwise_<Add>(tap_of(image, w, at), wide);
   while (next(&at, w.kernel));

@@ -31,7 +31,6 @@ struct Rows {
 };
 
 // An operation of the device takes contiguous float32 or float64; 16-bit floats pass through float32.
-Tensor widened(const Tensor& t) { return t.defined() ? to_dtype(t, compute_dtype_of(t.dtype())) : t; }
 bool is_row_operand(const Tensor& t, DType wide) { return compute_dtype_of(t.dtype()) == wide && t.is_contiguous(); }
 bool has_operation(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const DType wide = compute_dtype_of(x.dtype());
@@ -102,12 +101,12 @@ Normalised by_formula(const Tensor& x, const Tensor& weight, const Tensor& bias,
 // Where the statistics are functions of x: the gradients of all orders.
 std::vector<Tensor> gradients_by_formula(const Tensor& grad, const Tensor& x, const Tensor& weight, const Tensor& bias,
                                          const Rows& rows, const bool wanted[3]) {
-  const Tensor split = rows.split(widened(x)), g = rows.split(widened(grad));
+  const Tensor split = rows.split(to_compute_dtype(x)), g = rows.split(to_compute_dtype(grad));
   const auto [var, mean] = var_mean(split, Dims{2, 3}, 0, true);
   const Tensor scale = elementwise<Rsqrt>(var + rows.eps), standard = (split - mean) * scale;
   std::vector<Tensor> made(3);
   if (wanted[0]) {
-    const Tensor h = weight.defined() ? g * rows.beside(widened(weight)) : g;
+    const Tensor h = weight.defined() ? g * rows.beside(to_compute_dtype(weight)) : g;
     const auto average = [](const Tensor& t) { return strided::mean(t, Dims{2, 3}, true); };
     made[0] = to_dtype(reshape((h - average(h) - standard * average(h * standard)) * scale, x.shape()), x.dtype());
   }
@@ -121,7 +120,7 @@ Normalised normalise(const Tensor& x, const Tensor& weight, const Tensor& bias, 
   Normalised made;
   {
     NoGradGuard guard;
-    made = by_operation(widened(x), widened(weight), widened(bias), rows);
+    made = by_operation(to_compute_dtype(x), to_compute_dtype(weight), to_compute_dtype(bias), rows);
     made.out = to_dtype(made.out, x.dtype());
   }
   std::vector<Tensor> inputs = {x, weight, bias};
@@ -135,8 +134,8 @@ Normalised normalise(const Tensor& x, const Tensor& weight, const Tensor& bias, 
            const Tensor in = x.get(), w = weight.was_saved() ? weight.get() : Tensor(),
                         b = wanted[2] ? bias.get() : Tensor();
            if (grad_enabled()) return gradients_by_formula(grad, in, w, b, rows, wanted.data());
-           std::vector<Tensor> made = gradients_by_operation(widened(grad), widened(in), mean.get(), scale.get(),
-                                                             widened(w), rows, wanted.data(),
+           std::vector<Tensor> made = gradients_by_operation(to_compute_dtype(grad), to_compute_dtype(in), mean.get(),
+                                                             scale.get(), to_compute_dtype(w), rows, wanted.data(),
                                                              w.defined()   ? w.shape()
                                                              : b.defined() ? b.shape()
                                                                            : Dims{});
