@@ -10,14 +10,15 @@ namespace strided {
 namespace cpu {
 
 // Room for n words: on the stack for short rows, else from the library's allocator, which keeps large blocks (the page
-// faults of fresh memory would cost as much as a pass over it).
+// faults of fresh memory would cost as much as a pass over it). Inlined always: code of one instruction set must not
+// become the function of this name that all call.
 template <class E>
 class Words {
  public:
-  explicit Words(int64_t n)
+  __attribute__((always_inline)) explicit Words(int64_t n)
       : bytes_(n > kStack ? static_cast<size_t>(n) * sizeof(E) : 0),
         data(bytes_ ? static_cast<E*>(cpu_allocate(bytes_)) : stack_) {}
-  ~Words() {
+  __attribute__((always_inline)) ~Words() {
     if (bytes_) cpu_free(data, bytes_);
   }
   Words(const Words&) = delete;
