@@ -54,8 +54,7 @@ struct FftChirp {
   const void* spectrum = nullptr;  // of the conjugate chirp, divided by the length of the convolution
 };
 
-// Up to kFftMaxLanes rows of one batch; or of a complex one whose rows are neighbours in memory, on both sides, up to
-// kFftGroups times `lanes`.
+// Up to kFftMaxLanes rows of one batch; or several groups of `lanes` rows, each row as far from the one before.
 struct FftRows {
   FftPlan::Kind kind = FftPlan::Complex;
   bool inverse = false;
@@ -66,9 +65,8 @@ struct FftRows {
   int active = 0, groups = 1;
   const char* in[kFftMaxLanes];  // those from `active` on: any row
   char* out[kFftMaxLanes];
-  int64_t in_stride = 0, out_stride = 0;           // bytes
-  int64_t in_ahead = 0, out_ahead = 0;             // bytes to the row that the first lane has next: a hint to the cache
-  bool in_adjacent = false, out_adjacent = false;  // all lanes are active, and neighbours in memory
+  int64_t in_stride = 0, out_stride = 0;  // bytes
+  int64_t in_step = 0, out_step = 0;      // bytes from lane to lane; 0: they differ, or not all are active
 };
 
 // A contiguous row of n = n1 n2 complex numbers.
