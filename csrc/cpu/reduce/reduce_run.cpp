@@ -25,6 +25,8 @@ constexpr int64_t kKeepBlock = 1024;     // most outputs of one call of a kernel
 constexpr int64_t kBlockItems = 65536;   // elements of one call across outputs
 constexpr int64_t kThreadItems = 65536;  // elements that are worth another thread
 constexpr int64_t kCastItems = 8192;     // elements of a buffer for another dtype
+constexpr int64_t kFewRows = 32;         // fewer elements apart are taken across outputs, by the kernel
+constexpr int64_t kJoinedRow = 1024;     // elements of the longest row that is copied to others
 constexpr int64_t kLongIndex = 4 * kReduceChunk;  // elements of a row among which a position is looked for once
 constexpr int64_t kManyOutputs = 16;  // with so many blocks of outputs, these are all the parallelism there is
 constexpr int64_t kMaxTasks = 64;
@@ -49,8 +51,15 @@ int bit_length(int64_t v) {
 
 class ReduceSchedule {
  public:
-  ReduceSchedule(const ReducePlan& plan, const ReduceKernel& kernel, int64_t longest, Loop2d cast, int64_t itemsize)
-      : kernel_(kernel), plan_(plan), longest_(longest), cast_(cast), itemsize_(itemsize), layout_(plan) {
+  ReduceSchedule(const ReducePlan& plan, const ReduceKernel& kernel, int64_t longest, Loop2d copy, bool cast,
+                 int64_t itemsize)
+      : kernel_(kernel),
+        plan_(plan),
+        longest_(longest),
+        copy_(copy),
+        cast_(cast ? copy : nullptr),
+        itemsize_(itemsize),
+        layout_(plan) {
     if (layout_.outputs > 0) choose();
   }
 
@@ -126,24 +135,47 @@ class ReduceSchedule {
     // elements is not in memory.
     int r = segments.n - 1;
     while (r > 0 && segments.axis[r].stride == 0) --r;
+    // Rows with gaps between them, if all of the elements are reduced, are taken together: short ones are copied.
+    if (const int row = segments.n > 1 && segments.axis[r].stride == item ? r : segments.n - 1;
+        outer.n == 0 && segments.n > 1 && segments.axis[row].size <= kJoinedRow) {
+      inner_ = segments.at(row, item);
+      segments.remove(row);
+      if (inner_.size < 64 || inner_.stride != item) cast_ = copy_;
+      r = segments.n - 1;
+    }
     if (segments.n > 1 && segments.axis[r].size < 64)
       for (int k = 0; k < segments.n; ++k)
         if (segments.axis[k].size > segments.axis[r].size) r = k;
     red_ = segments.at(r, item);
-    // Kept: a contiguous axis, unless there is little work along it; else the longest.
+    // Kept: a contiguous axis, unless there is little work along it; else one of rows that follow each other, or the
+    // longest.
     int k = -1;
     for (int i = 0; i < outer.n; ++i)
-      if (outer.axis[i].stride == item && (outer.axis[i].size >= 16 || outer.axis[i].size * red_.size >= 1024)) k = i;
+      if (outer.axis[i].stride == item && (outer.axis[i].size >= 16 || outer.axis[i].size * red_.size >= 256)) k = i;
     if (k < 0) {
       k = 0;
       for (int i = 1; i < outer.n; ++i)
         if (outer.axis[i].size >= outer.axis[k].size) k = i;
+      for (int i = 0; i < outer.n; ++i)
+        if (outer.axis[i].stride == red_.size * red_.stride && outer.axis[i].size >= 16) k = i;
     }
     keep_ = outer.at(k, item);
     // Fewer than 16 outputs are worth a loop across them where their rows follow each other; backwards they never are.
     constexpr int64_t never = std::numeric_limits<int64_t>::max();
-    const int64_t fewest = keep_.stride < 0 ? never : red_.stride == keep_.size * item ? 2 : 16;
+    const bool dense = red_.stride == keep_.size * item;
+    const int64_t fewest = keep_.stride < 0 ? never : dense ? 2 : 16;
     case_ = reduce_case(layout_, keep_, red_, item, fewest);
+    // Other layouts are copied to one of those, chunk by chunk, in the order of memory.
+    if (inner_.size > 1) {
+      case_ = ReduceCase::Rows;
+    } else if (case_ != ReduceCase::Columns && keep_.size > 1 && 0 <= keep_.stride &&
+               keep_.stride < std::abs(red_.stride)) {
+      case_ = ReduceCase::Columns;
+      cast_ = copy_;
+    } else if ((case_ == ReduceCase::General && red_.size >= kFewRows) ||
+               (case_ == ReduceCase::Rows && red_.size < 64 && keep_.stride != red_.size * item)) {
+      cast_ = copy_;
+    }
     segments.remove(r);
     outer.remove(k);
 
@@ -156,7 +188,8 @@ class ReduceSchedule {
       case ReduceCase::AllContiguous:
       case ReduceCase::Rows:
       case ReduceCase::General:  // the kernel packs the elements of a chunk
-        chunk_ = std::min(std::max<int64_t>(red_.size, 1), cast_ ? kCastItems : longest_);
+        chunk_ = std::min(std::max<int64_t>(red_.size, 1),
+                          cast_ || inner_.size > 1 ? std::max<int64_t>(kCastItems / inner_.size, 1) : longest_);
         keep_block_ = std::min(keep_.size, std::min(kKeepBlock, std::max<int64_t>(limit / 2 / chunk_, 1)));
         break;
     }
@@ -175,7 +208,9 @@ class ReduceSchedule {
   int64_t level_bytes() const { return round_up(keep_block_ * kernel_.acc_size, 64); }
   int64_t scratch_bytes(int64_t chunks) const {
     return level_bytes() * (bit_length(chunks) + 1) +
-           (cast_ ? keep_block_ * std::min(chunk_, std::max<int64_t>(red_.size, 1)) * itemsize_ : 0);
+           (cast_ || inner_.size > 1
+                ? keep_block_ * std::min(chunk_, std::max<int64_t>(red_.size, 1)) * inner_.size * itemsize_
+                : 0);
   }
 
   // memory: the stack of results, then the buffer for casts. The result is left in the first slot.
@@ -206,7 +241,7 @@ class ReduceSchedule {
 
   // Whole chunks of one long row are as good as rows, which the kernel reads in turns.
   bool in_turns(const Block& b, int64_t c, int64_t end) const {
-    return b.n == 1 && cast_ == nullptr && longest_ == kReduceChunk && chunk_ == kReduceChunk &&
+    return b.n == 1 && cast_ == nullptr && inner_.size == 1 && longest_ == kReduceChunk && chunk_ == kReduceChunk &&
            red_.stride == itemsize_ && kernel_.acc_size <= 64 && c + kTogether <= end &&
            (c % parts_ + kTogether) * chunk_ <= red_.size;
   }
@@ -223,10 +258,21 @@ class ReduceSchedule {
     if (layout_.reduced.n > 0) layout_.reduced.offsets(c / parts_, &in, &unused);
     const int64_t first = c % parts_ * chunk_, n = std::min(chunk_, red_.size - first);
     const char* from = plan_.data + in + first * red_.stride;
+    if (cast_ == nullptr && inner_.size > 1) {  // a result for each row, of at most as many bytes as the row
+      kernel_.accumulate(buffer, from, n, red_.stride, inner_.size, inner_.stride, 0, &plan_.param);
+      int64_t m = n;
+      for (; m > 1; m -= m / 2) kernel_.combine(buffer, buffer + (m - m / 2) * kernel_.acc_size, m / 2, &plan_.param);
+      return void(std::copy(buffer, buffer + kernel_.acc_size, acc));
+    }
     if (cast_ == nullptr || n == 0)
       return kernel_.accumulate(acc, from, b.n, keep_.stride, n, red_.stride, first, &plan_.param);
     const int64_t keep_step = across() ? itemsize_ : n * itemsize_, red_step = across() ? b.n * itemsize_ : itemsize_;
     char* data[] = {buffer, const_cast<char*>(from)};
+    if (inner_.size > 1) {
+      const int64_t strides[] = {itemsize_, inner_.stride, inner_.size * itemsize_, red_.stride};
+      cast_(data, strides, inner_.size, n, nullptr);
+      return kernel_.accumulate(acc, buffer, 1, itemsize_, n * inner_.size, itemsize_, 0, &plan_.param);
+    }
     if (across()) {
       const int64_t strides[] = {keep_step, keep_.stride, red_step, red_.stride};
       cast_(data, strides, b.n, n, nullptr);
@@ -247,10 +293,12 @@ class ReduceSchedule {
   const ReduceKernel& kernel_;
   const ReducePlan& plan_;
   int64_t longest_;      // elements of one row in one call of the kernel
-  Loop2d cast_;          // to the dtype that is reduced; null when it is the stored one
+  Loop2d copy_;          // to the dtype that is reduced
+  Loop2d cast_;          // the same, if elements pass through a buffer; else null
   int64_t itemsize_;     // of the dtype that is reduced
   ReduceLayout layout_;  // its axes without the two of the inner loops
   ReduceAxis keep_, red_;
+  ReduceAxis inner_{1, 0, 0};  // of rows that are copied together
   ReduceCase case_ = ReduceCase::General;
   int64_t keep_block_ = 1, chunk_ = 1, parts_ = 1, chunks_ = 1;
 };
@@ -312,8 +360,8 @@ void reduce(const ReducePlan& plan, int op, DType compute) {
       return kernel.finish(plan.out, strides, acc, few.rows, few.n, &plan.param);
     }
   }
-  const ReduceSchedule schedule(plan, kernel, longest,
-                                cast ? table.copy[index_of(compute)][index_of(plan.dtype)] : nullptr, size_of(compute));
+  const ReduceSchedule schedule(plan, kernel, longest, table.copy[index_of(compute)][index_of(plan.dtype)], cast,
+                                size_of(compute));
   if (schedule.outputs() > 0) schedule.run();
 }
 
