@@ -21,6 +21,8 @@ STRIDED_INLINE A larger(A a, A b) {
   return a != a ? a : x;
 }
 
+constexpr int64_t kFewColumns = 8;     // fewer rows side by side are no vector
+constexpr int64_t kShortLogSums = 16;  // running sums of shorter rows are taken side by side
 constexpr int64_t kFew = 16;  // what is left of a row is taken in pieces of so many elements, the last one in part
 
 // e / sum, for 1 <= sum. A product with 1 / sum and one step of correction round as the division does, which takes a
@@ -143,20 +145,21 @@ void softmax_short_row(T* __restrict__ out, const T* __restrict__ in, int64_t n)
 }
 
 // At most rows_at_once contiguous rows: they are laid side by side, in whole vectors, and brought back.
-template <class T, bool Log>
-void softmax_short_rows(T* out, const T* in, int64_t n, int64_t rows) {
-  if (rows < 4 && n > 1) {
-    for (int64_t r = 0; r < rows; ++r) softmax_short_row<T, Log>(out + r * n, in + r * n, n);
-    return;
-  }
+template <class T, void (*Columns)(T*, const T*, int64_t, int64_t, int64_t)>
+void short_rows_as_columns(T* out, const T* in, int64_t n, int64_t rows) {
   alignas(64) T block[kShortRows];
   constexpr int64_t step = kLanes<T>;
   const int64_t width = (rows + step - 1) / step * step;
   transpose_copy(rows, n, in, n, block, width);
   for (int64_t i = 0; i < n; ++i)
     for (int64_t r = rows; r < width; ++r) block[i * width + r] = T(0);
-  softmax_columns<T, Log>(block, block, n, width, width);
+  Columns(block, block, n, width, width);
   transpose_copy(n, rows, block, width, out, n);
+}
+template <class T, bool Log>
+void softmax_short_rows(T* out, const T* in, int64_t n, int64_t rows) {
+  if (rows >= 4 || n == 1) return short_rows_as_columns<T, softmax_columns<T, Log>>(out, in, n, rows);
+  for (int64_t r = 0; r < rows; ++r) softmax_short_row<T, Log>(out + r * n, in + r * n, n);
 }
 
 // How far apart the numbers of a block may be. float is summed in double, where 600 keeps exponentials from underflow.
@@ -214,9 +217,22 @@ void log_sums_columns(T* out, const T* in, int64_t n, int64_t stride, int64_t ro
     }
 }
 
-// A ScanKernel for rows that are contiguous or lie side by side, in and out alike.
+// Few rows side by side, one after the other.
+template <class T, void (*Row)(T*, const T*, int64_t)>
+void few_columns(T* out, const T* in, int64_t n, int64_t stride, int64_t rows) {
+  const cpu::Words<T> memory(2 * n);
+  T *const x = memory.data, *const y = x + n;
+  for (int64_t r = 0; r < rows; ++r) {
+    transpose_copy(n, 1, in + r, stride, x, n);
+    Row(y, x, n);
+    transpose_copy(1, n, y, n, out + r, stride);
+  }
+}
+
+// A ScanKernel for rows that are contiguous or lie side by side, in and out alike. ShortRows: contiguous ones of fewer
+// than kMostShort elements.
 template <class T, void (*Row)(T*, const T*, int64_t), void (*Columns)(T*, const T*, int64_t, int64_t, int64_t),
-          void (*ShortRows)(T*, const T*, int64_t, int64_t) = nullptr>
+          void (*ShortRows)(T*, const T*, int64_t, int64_t), int64_t kMostShort>
 void scan_rows(char* const* out, const int64_t* out_stride, const int64_t*, const char* in, int64_t,
                int64_t in_row_stride, int64_t n, int64_t rows) {
   T* to = reinterpret_cast<T*>(out[0]);
@@ -224,22 +240,22 @@ void scan_rows(char* const* out, const int64_t* out_stride, const int64_t*, cons
   const int64_t stride = out_stride[0] / static_cast<int64_t>(sizeof(T)),
                 row_stride = in_row_stride / static_cast<int64_t>(sizeof(T));
   if (stride == 1) {
-    if constexpr (ShortRows != nullptr)
-      if (n < kShortRow) {
-        const int64_t most = rows_at_once(n);
-        for (int64_t r = 0; r < rows; r += most)
-          ShortRows(to + r * n, from + r * n, n, rows - r < most ? rows - r : most);
-        return;
-      }
+    if (n < kMostShort) {
+      const int64_t most = rows_at_once(n);
+      for (int64_t r = 0; r < rows; r += most)
+        ShortRows(to + r * n, from + r * n, n, rows - r < most ? rows - r : most);
+      return;
+    }
     for (int64_t r = 0; r < rows; ++r) Row(to + r * row_stride, from + r * row_stride, n);
     return;
   }
+  if (rows < kFewColumns && n >= kSide) return few_columns<T, Row>(to, from, n, stride, rows);
   for (int64_t r = 0; r < rows; r += kSide) Columns(to + r, from + r, n, stride, rows - r < kSide ? rows - r : kSide);
 }
 
 template <class T, bool Log>
 constexpr ScanKernel softmax_rows =
-    scan_rows<T, softmax_row<T, Log>, softmax_columns<T, Log>, softmax_short_rows<T, Log>>;
+    scan_rows<T, softmax_row<T, Log>, softmax_columns<T, Log>, softmax_short_rows<T, Log>, kShortRow>;
 
 // Rows of 16-bit floats pass through rows of float, some at a time.
 template <class T, bool Log>
@@ -275,7 +291,8 @@ void fill_for(KernelTable& table) {
     kernel(ScanOp::Softmax) = softmax_rows<T, false>;
     kernel(ScanOp::LogSoftmax) = softmax_rows<T, true>;
   }
-  kernel(ScanOp::LogSumExp) = scan_rows<T, log_sums_row<T>, log_sums_columns<T>>;
+  kernel(ScanOp::LogSumExp) =
+      scan_rows<T, log_sums_row<T>, log_sums_columns<T>, short_rows_as_columns<T, log_sums_columns<T>>, kShortLogSums>;
 }
 
 }  // namespace

@@ -174,38 +174,10 @@ int64_t choose_of_row(DType dtype, const char* in, int64_t n, OrderStatistic wha
   return find(in, n, coding, kernel_table().sort.select.kth_key[row](in, n, k, coding, scratch));
 }
 
-// Most frequent value, the smallest among equally frequent ones, at its last position.
-int64_t mode_of_row(DType dtype, const char* in, int64_t n) {
-  const SortedRows sorted(dtype, in, n, 1, false);
-  int64_t best = 0, at = 0;
-  for (int64_t i = 0; i < n;) {
-    int64_t j = i + 1;
-    while (j < n && sorted.key(j) == sorted.key(i)) ++j;
-    if (j - i > best) best = j - i, at = sorted.position(j - 1);
-    i = j;
-  }
-  return at;
-}
-
-void select_rows(const SortPlan& plan, OrderStatistic what, int64_t k) {
-  const int64_t n = plan.n, item = size_of(plan.dtype);
-  const GilRelease unlocked(n * plan.rows > kLongWork);
-  parallel_for(0, plan.rows, std::max<int64_t>(1, 16384 / n), [&](int64_t begin, int64_t end) {
-    const Words<int64_t> scratch(what == OrderStatistic::Mode ? 0 : select_words(n));
-    for (int64_t r = begin; r < end; ++r) {
-      const char* row = plan.in + r * n * item;
-      const int64_t at = what == OrderStatistic::Mode ? mode_of_row(plan.dtype, row, n)
-                                                      : choose_of_row(plan.dtype, row, n, what, k, scratch.data);
-      std::memcpy(plan.values + r * item, row + at * item, static_cast<size_t>(item));
-      plan.index[r] = at;
-    }
-  });
-}
-
-// Rows so short that all of them are sorted at once, side by side, sooner than the first k of each are found.
-constexpr int64_t kSortedWhole = 128;
-
-void top_short_rows(const SortPlan& plan, int64_t k, bool largest) {
+// Calls f(first row, number of rows, their sorted values, the positions of these) for rows that are sorted some at a
+// time. Null: values or positions that the plan does not want.
+template <class F>
+void for_sorted_groups(const SortPlan& plan, bool descending, F&& f) {
   const int64_t n = plan.n, item = size_of(plan.dtype), group = std::max<int64_t>(1, kGroupItems / n);
   const GilRelease unlocked(n * plan.rows > kLongWork);
   parallel_for(0, plan.rows, std::max<int64_t>(1, 16384 / n), [&](int64_t begin, int64_t end) {
@@ -217,12 +189,69 @@ void top_short_rows(const SortPlan& plan, int64_t k, bool largest) {
       part.in = plan.in + r * n * item;
       part.values = plan.values ? reinterpret_cast<char*>(values.data) : nullptr;
       part.index = plan.index ? index.data : nullptr;
-      sort_rows(part, largest);
-      for (int64_t i = 0; i < part.rows; ++i) {
-        if (plan.values)
-          std::memcpy(plan.values + (r + i) * k * item, part.values + i * n * item, static_cast<size_t>(k * item));
-        if (plan.index) std::copy(part.index + i * n, part.index + i * n + k, plan.index + (r + i) * k);
-      }
+      sort_rows(part, descending);
+      f(r, part.rows, part.values, part.index);
+    }
+  });
+}
+
+// The place of the element that is chosen among the sorted ones of a row: the first of equal ones; for the mode, the
+// last of the most frequent ones, which are the smallest of equally frequent ones.
+template <class T>
+int64_t place_among_sorted(const char* values, int64_t n, OrderStatistic what, int64_t k) {
+  const auto key = [values](int64_t i) { return Keys<T>::encode(values, i); };
+  if (what == OrderStatistic::Mode) {
+    int64_t most = 0, place = 0;
+    for (int64_t i = 0; i < n;) {
+      int64_t j = i + 1;
+      while (j < n && key(j) == key(i)) ++j;
+      if (j - i > most) most = j - i, place = j - 1;
+      i = j;
+    }
+    return place;
+  }
+  int64_t nans = 0;
+  if (is_float_v<T> && what != OrderStatistic::Kth)
+    while (nans < n && key(n - 1 - nans) == Keys<T>::nan) ++nans;
+  if (what == OrderStatistic::Median) k = nans > 0 ? n - 1 : (n - 1) / 2;
+  else if (what == OrderStatistic::NanMedian) k = nans == n ? 0 : (n - nans - 1) / 2;
+  while (k > 0 && key(k - 1) == key(k)) --k;
+  return k;
+}
+
+// Rows so short that sorting many of them side by side takes less time than a selection in each.
+constexpr int64_t kSelectedWhole = 96;
+
+template <class T>
+void select_rows(const SortPlan& plan, OrderStatistic what, int64_t k) {
+  const int64_t n = plan.n, item = size_of(plan.dtype);
+  const auto write = [&](int64_t r, int64_t at) {
+    std::memcpy(plan.values + r * item, plan.in + (r * n + at) * item, static_cast<size_t>(item));
+    plan.index[r] = at;
+  };
+  if (what == OrderStatistic::Mode || (plan.rows > 1 && n <= kSelectedWhole))
+    return for_sorted_groups(plan, false, [&](int64_t first, int64_t rows, const char* values, const int64_t* index) {
+      for (int64_t i = 0; i < rows; ++i)
+        write(first + i, index[i * n + place_among_sorted<T>(values + i * n * item, n, what, k)]);
+    });
+  const GilRelease unlocked(n * plan.rows > kLongWork);
+  parallel_for(0, plan.rows, std::max<int64_t>(1, 16384 / n), [&](int64_t begin, int64_t end) {
+    const Words<int64_t> scratch(select_words(n));
+    for (int64_t r = begin; r < end; ++r)
+      write(r, choose_of_row(plan.dtype, plan.in + r * n * item, n, what, k, scratch.data));
+  });
+}
+
+// Rows so short that all of them are sorted at once, side by side, sooner than the first k of each are found.
+constexpr int64_t kSortedWhole = 128;
+
+void top_short_rows(const SortPlan& plan, int64_t k, bool largest) {
+  const int64_t n = plan.n, item = size_of(plan.dtype);
+  for_sorted_groups(plan, largest, [&](int64_t first, int64_t rows, const char* values, const int64_t* index) {
+    for (int64_t i = 0; i < rows; ++i) {
+      if (values)
+        std::memcpy(plan.values + (first + i) * k * item, values + i * n * item, static_cast<size_t>(k * item));
+      if (index) std::copy(index + i * n, index + i * n + k, plan.index + (first + i) * k);
     }
   });
 }
@@ -480,7 +509,7 @@ void sort(const SortPlan& plan, int64_t keep, bool descending) {
 
 void order_statistic(const SortPlan& plan, OrderStatistic what, int64_t k) {
   if (plan.rows == 0) return;
-  for_ordered(plan.name, plan.dtype, [&](auto) { select_rows(plan, what, k); });
+  for_ordered(plan.name, plan.dtype, [&](auto tag) { select_rows<typename decltype(tag)::type>(plan, what, k); });
 }
 
 void unique_rows(const UniquePlan& plan, int64_t* groups) {
