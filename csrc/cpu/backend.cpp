@@ -6,7 +6,6 @@
 #include "cpu/networks.h"
 #include "cpu/operations.h"
 #include "cpu/random/samplers.h"
-#include "cpu/reduce/scan.h"
 #include "cpu/sort/bins.h"
 #include "cpu/streaming.h"
 
@@ -24,6 +23,7 @@ namespace strided {
   X(where) \
   X(chain) \
   X(reduce) \
+  X(scan) \
   X(softmax) \
   X(row_norm) \
   X(sparse_product) \
@@ -110,8 +110,6 @@ void register_cpu_backend() {
     default: STRIDED_THROW(RuntimeError, "strided was built without these products");
   }
   cpu::streamed_from();  // raises where the environment has no number for it
-  // Families whose loops gain nothing from wider vectors have one build.
-  fill_scan_kernels(table);
 
   Backend& cpu = backend_table(DeviceType::CPU);
 #define X(name, parameters) cpu.name = cpu::name;

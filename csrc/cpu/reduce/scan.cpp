@@ -1,11 +1,11 @@
-// A scan is a chain of dependent steps, so that wider vectors help only across rows; one build serves all machines.
-// Scans with exponentials have one for each instruction set: softmax.cpp.
-#include "cpu/reduce/scan.h"
-
+// Running sums, products and extremes. A scan is a chain of dependent steps: vectors help across rows, and to convert
+// 16-bit floats. Scans with exponentials: softmax.cpp.
 #include "backend/scan_steps.h"
+#include "cpu/half_rows.inc"
 #include "cpu/kernels.h"
 
 namespace strided {
+inline namespace STRIDED_ISA {
 namespace {
 
 constexpr int64_t kRows = 256;  // rows side by side
@@ -30,6 +30,36 @@ void sum_row_in_fours(float* to, const float* from, int64_t n) {
   }
 }
 
+// Contiguous rows whose chains of steps run side by side. Row strides are bytes.
+constexpr int64_t kTogether = 4;
+template <class Op, class T>
+void fold_some_rows(T* out, int64_t out_row_stride, const T* in, int64_t in_row_stride, int64_t n) {
+  using A = typename scan::Wider<T>::type;
+  constexpr int64_t kSome = is_half_row<T> ? kRows : 1;
+  const int64_t x_step = in_row_stride / static_cast<int64_t>(sizeof(T)),
+                y_step = out_row_stride / static_cast<int64_t>(sizeof(T));
+  A acc[kTogether];
+  for (A& a : acc) a = Op::template start<A>();
+  if constexpr (is_half_row<T>) {
+    alignas(64) A wide[kTogether][kSome];
+    for (int64_t i = 0; i < n; i += kSome) {
+      const int64_t m = n - i < kSome ? n - i : kSome;
+      for (int64_t q = 0; q < kTogether; ++q) widen_row(wide[q], in + q * x_step + i, m);
+      for (int64_t k = 0; k < m; ++k)
+#pragma GCC unroll 4
+        for (int64_t q = 0; q < kTogether; ++q) wide[q][k] = acc[q] = Op::step(acc[q], wide[q][k]);
+      for (int64_t q = 0; q < kTogether; ++q) narrow_row(out + q * y_step + i, wide[q], m);
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i)
+#pragma GCC unroll 4
+      for (int64_t q = 0; q < kTogether; ++q) {
+        acc[q] = Op::step(acc[q], static_cast<A>(in[q * x_step + i]));
+        out[q * y_step + i] = static_cast<T>(acc[q]);
+      }
+  }
+}
+
 template <class Op, class T>
 void scan_fold(char* const* out, const int64_t* out_stride, const int64_t* out_row_stride, const char* in,
                int64_t in_stride, int64_t in_row_stride, int64_t n, int64_t rows) {
@@ -43,6 +73,13 @@ void scan_fold(char* const* out, const int64_t* out_stride, const int64_t* out_r
       for (int64_t i = 0; i < n; ++i) {
         const T* x = reinterpret_cast<const T*>(in + i * in_stride) + r0;
         T* y = reinterpret_cast<T*>(out[0] + i * out_stride[0]) + r0;
+        if constexpr (is_half_row<T>) {
+          alignas(64) A wide[kRows];
+          widen_row(wide, x, m);
+          for (int64_t r = 0; r < m; ++r) acc[r] = Op::step(acc[r], wide[r]);
+          narrow_row(y, acc, m);
+          continue;
+        }
 #pragma GCC ivdep
         for (int64_t r = 0; r < m; ++r) {
           acc[r] = Op::step(acc[r], static_cast<A>(x[r]));
@@ -52,17 +89,36 @@ void scan_fold(char* const* out, const int64_t* out_stride, const int64_t* out_r
     }
     return;
   }
-  for (int64_t r = 0; r < rows; ++r) {
+  constexpr bool in_fours = std::is_same_v<T, float> && std::is_same_v<Op, scan::Sum>;
+  const bool contiguous = in_stride == sizeof(T) && out_stride[0] == sizeof(T);
+  int64_t r = 0;
+  if constexpr (!in_fours)
+    for (; contiguous && r + kTogether <= rows; r += kTogether)
+      fold_some_rows<Op>(reinterpret_cast<T*>(out[0] + r * out_row_stride[0]), out_row_stride[0],
+                         reinterpret_cast<const T*>(in + r * in_row_stride), in_row_stride, n);
+  for (; r < rows; ++r) {
     const char* x = in + r * in_row_stride;
     char* y = out[0] + r * out_row_stride[0];
-    if constexpr (std::is_same_v<T, float> && std::is_same_v<Op, scan::Sum>)
-      if (in_stride == sizeof(T) && out_stride[0] == sizeof(T)) {
+    if constexpr (in_fours)
+      if (contiguous) {
         sum_row_in_fours(reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x), n);
         continue;
       }
     A acc = Op::template start<A>();
+    if constexpr (is_half_row<T>)
+      if (contiguous) {
+        alignas(64) A wide[kRows];
+        const T* const from = reinterpret_cast<const T*>(x);
+        for (int64_t i = 0; i < n; i += kRows) {
+          const int64_t m = n - i < kRows ? n - i : kRows;
+          widen_row(wide, from + i, m);
+          for (int64_t k = 0; k < m; ++k) wide[k] = acc = Op::step(acc, wide[k]);
+          narrow_row(reinterpret_cast<T*>(y) + i, wide, m);
+        }
+        continue;
+      }
     // Four steps to a turn of the loop: of integers they take less time than the loop's own.
-    if (std::is_integral_v<T> && in_stride == sizeof(T) && out_stride[0] == sizeof(T)) {
+    if (std::is_integral_v<T> && contiguous) {
       const T* const from = reinterpret_cast<const T*>(x);
       T* const to = reinterpret_cast<T*>(y);
 #pragma GCC unroll 4
@@ -160,7 +216,7 @@ void scan_extreme(char* const* out, const int64_t* out_stride, const int64_t* ou
 
 }  // namespace
 
-void fill_scan_kernels(KernelTable& table) {
+void fill_scan(KernelTable& table) {
   auto fold = [&](auto tag, ScanOp op) {
     using Op = typename decltype(tag)::type;
     for_each(typename Op::Types{}, [&](auto type, int) {
@@ -177,4 +233,5 @@ void fill_scan_kernels(KernelTable& table) {
   });
 }
 
+}  // namespace STRIDED_ISA
 }  // namespace strided
