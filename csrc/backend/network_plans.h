@@ -38,15 +38,19 @@ struct TapsPlan {
   void* out = nullptr;
 };
 
-// Elements of any size, with others around them: out[o][j1]...[jm] = in[o][place1[j1]]...[placem[jm]], contiguous, and
-// `fill` (one element) where a place is negative.
+// Elements of any size, with others around them, all contiguous. Along each axis elements that follow each other, before
+// and after, are a run. From -1: those of the run are `fill` (one element; null: zeros).
 struct PadPlan {
   static constexpr int kMost = 3;
+  struct Run {
+    int64_t to, from, length;
+  };
 
   int64_t itemsize = 0, outer = 1;
   int axes = 1;
   int64_t from[kMost] = {}, to[kMost] = {};
-  const int64_t* place[kMost] = {};
+  const Run* run[kMost] = {};
+  int64_t runs[kMost] = {};
   const char *in = nullptr, *fill = nullptr;
   char* out = nullptr;
 };

@@ -18,55 +18,103 @@ int64_t grain_of(int64_t elements) { return std::max<int64_t>(1, kGrain / std::m
 
 const SamplingKernels& kernels_of(DType dtype) { return kernel_table().sampling[dtype == DType::Float64 ? 1 : 0]; }
 
-// Elements of the last axis that stand next to each other before and after; from -1: those that are filled.
-struct Run {
-  int64_t to, from, length;
-};
-std::vector<Run> runs_of(const int64_t* place, int64_t n) {
-  std::vector<Run> runs;
-  for (int64_t j = 0; j < n; ++j) {
-    Run* const last = runs.empty() ? nullptr : &runs.back();
-    if (last && place[j] == (last->from < 0 ? -1 : last->from + last->length)) ++last->length;
-    else runs.push_back({j, place[j], 1});
+// Planes of rows with borders. The axes behind the last one that has a border make wide elements, and the rows of a
+// plan with one axis are one plane.
+class Padding {
+ public:
+  explicit Padding(const PadPlan& plan) : plan_(plan), item_(plan.itemsize), planes_(plan.outer) {
+    static_assert(PadPlan::kMost == 3, "before rows and columns, planes have one axis at most");
+    int column = plan.axes - 1;
+    for (; column > 0 && is_unchanged(column); --column) block_ *= plan.to[column];
+    for (int64_t i = 0; i < plan.runs[column]; ++i) {
+      const Run& run = plan.run[column][i];
+      columns_.push_back({run.to * block_, run.from * block_, run.length * block_});
+    }
+    width_ = plan.to[column] * block_;
+    width_from_ = plan.from[column] * block_;
+    if (column > 0) {
+      rows_.assign(plan.run[column - 1], plan.run[column - 1] + plan.runs[column - 1]);
+      height_ = plan.to[column - 1];
+      height_from_ = plan.from[column - 1];
+    } else {
+      rows_ = {{0, 0, plan.outer}};
+      height_ = height_from_ = plan.outer;
+      planes_ = 1;
+    }
+    if (column > 1) {
+      planes_ *= plan.to[0];
+      for (int64_t i = 0; i < plan.runs[0]; ++i) {
+        const Run& run = plan.run[0][i];
+        for (int64_t j = 0; j < run.length; ++j) depth_.push_back(run.from < 0 ? -1 : run.from + j);
+      }
+    }
+    // Elements only move: any dtype of their size does.
+    const DType type = item_ == 1   ? DType::Int8
+                       : item_ == 2 ? DType::Int16
+                       : item_ == 4 ? DType::Int32
+                       : item_ == 8 ? DType::Int64
+                                    : DType::Complex128;
+    copy_ = kernel_table().copy[index_of(type)][index_of(type)];
   }
-  return runs;
-}
 
-template <class Item>
-void pad_rows(const PadPlan& plan, const std::vector<Run>& runs, int64_t begin, int64_t end) {
-  const int last = plan.axes - 1;
-  Item fill{};
-  if (plan.fill) std::memcpy(&fill, plan.fill, sizeof(Item));
-  int64_t at[PadPlan::kMost] = {}, rest = begin;  // the next row; divisions would take as long as a short row
-  for (int axis = last - 1; axis >= 0; --axis) {
-    at[axis] = rest % plan.to[axis];
-    rest /= plan.to[axis];
+  void run() const {
+    parallel_for(0, planes_ * height_, grain_of(width_), [&](int64_t begin, int64_t end) {
+      while (begin < end) {
+        const int64_t row = begin % height_, stop = std::min(height_, row + end - begin);
+        write_rows(begin / height_, row, stop);
+        begin += stop - row;
+      }
+    });
   }
-  for (int64_t row = begin; row < end; ++row) {
-    int64_t from = rest, outside = 0;
-    for (int axis = 0; axis < last; ++axis) {
-      const int64_t place = plan.place[axis][at[axis]];
-      outside |= place;  // negative if one is
-      from = from * plan.from[axis] + place;
+
+ private:
+  using Run = PadPlan::Run;
+
+  bool is_unchanged(int axis) const {
+    return plan_.run[axis][0].from == 0 && plan_.run[axis][0].length == plan_.to[axis];
+  }
+
+  // Rows of n elements; from null: filled.
+  void write(char* to, const char* from, int64_t n, int64_t rows) const {
+    static constexpr char zeros[16] = {};
+    char* data[] = {to, const_cast<char*>(from ? from : plan_.fill ? plan_.fill : zeros)};
+    const bool dense = n == width_ && (!from || n == width_from_);
+    if (dense) n *= rows, rows = 1;
+    const int64_t strides[] = {item_, from ? item_ : 0, width_ * item_, from ? width_from_ * item_ : 0};
+    copy_(data, strides, n, rows, nullptr);
+  }
+
+  // Rows [begin, end) of a plane of the result.
+  void write_rows(int64_t plane, int64_t begin, int64_t end) const {
+    char* const out = plan_.out + plane * height_ * width_ * item_;
+    if (!depth_.empty()) {
+      const int64_t place = depth_[static_cast<size_t>(plane % plan_.to[0])];
+      if (place < 0) return write(out + begin * width_ * item_, nullptr, width_, end - begin);
+      plane = plane / plan_.to[0] * plan_.from[0] + place;
     }
-    int axis = last - 1;
-    while (axis >= 0 && ++at[axis] == plan.to[axis]) at[axis--] = 0;
-    rest += axis < 0;
-    Item* const out = reinterpret_cast<Item*>(plan.out) + row * plan.to[last];
-    if (outside < 0) {
-      std::fill(out, out + plan.to[last], fill);
-      continue;
-    }
-    const Item* const in = reinterpret_cast<const Item*>(plan.in) + from * plan.from[last];
-    for (const Run& run : runs) {
-      if (run.from < 0)
-        for (int64_t i = 0; i < run.length; ++i) out[run.to + i] = fill;
-      else if (run.length < 8)
-        for (int64_t i = 0; i < run.length; ++i) out[run.to + i] = in[run.from + i];
-      else std::memcpy(out + run.to, in + run.from, static_cast<size_t>(run.length) * sizeof(Item));
+    const char* const in = plan_.in + plane * height_from_ * width_from_ * item_;
+    for (const Run& run : rows_) {
+      const int64_t first = std::max(begin, run.to), n = std::min(end, run.to + run.length) - first;
+      if (n <= 0) continue;
+      char* const to = out + first * width_ * item_;
+      if (run.from < 0) {
+        write(to, nullptr, width_, n);
+        continue;
+      }
+      const char* const from = in + (run.from + first - run.to) * width_from_ * item_;
+      for (const Run& part : columns_)
+        write(to + part.to * item_, part.from < 0 ? nullptr : from + part.from * item_, part.length, n);
     }
   }
-}
+
+  const PadPlan& plan_;
+  const int64_t item_;
+  int64_t planes_, block_ = 1;
+  int64_t height_, height_from_, width_, width_from_;  // rows of a plane, elements of a row; in the result and before
+  std::vector<Run> rows_, columns_;
+  std::vector<int64_t> depth_;  // where the planes along the first of three axes come from
+  Loop2d copy_;
+};
 
 // The blocks j of one axis whose element `tap` falls inside: first ... last - 1, and where the first one's does.
 struct Inside {
@@ -134,21 +182,7 @@ void pool_maxima(const PoolPlan& plan) {
                [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }
 
-void pad(const PadPlan& plan) {
-  const int last = plan.axes - 1;
-  const std::vector<Run> runs = runs_of(plan.place[last], plan.to[last]);
-  int64_t rows = plan.outer;
-  for (int axis = 0; axis < last; ++axis) rows *= plan.to[axis];
-  struct Pair {
-    int64_t halves[2];
-  };
-  const auto run = plan.itemsize == 1   ? &pad_rows<int8_t>
-                   : plan.itemsize == 2 ? &pad_rows<int16_t>
-                   : plan.itemsize == 4 ? &pad_rows<int32_t>
-                   : plan.itemsize == 8 ? &pad_rows<int64_t>
-                                        : &pad_rows<Pair>;
-  parallel_for(0, rows, grain_of(plan.to[last]), [&](int64_t begin, int64_t end) { run(plan, runs, begin, end); });
-}
+void pad(const PadPlan& plan) { Padding(plan).run(); }
 
 void fold(const FoldPlan& plan) {
   const int64_t image = plan.size[0] * plan.size[1];

@@ -321,18 +321,19 @@ std::optional<Border> border_of(const std::string& word) {
 }
 
 // Where the elements of a padded axis come from; false where there are none.
-bool find_places(Border border, int64_t n, int64_t before, int64_t after, std::vector<int64_t>* to) {
+bool find_runs(Border border, int64_t n, int64_t before, int64_t after, std::vector<PadPlan::Run>* runs) {
   if (n == 0 || before < 0 || after < 0 || !is_short({n, before, after})) return false;
   if (border == Border::Reflect && (before >= n || after >= n)) return false;
   if (border == Border::Circular && (before > n || after > n)) return false;
-  for (int64_t j = -before; j < n + after; ++j) {
-    const bool inside = j >= 0 && j < n;
-    if (inside) to->push_back(j);
-    else if (border == Border::Constant) to->push_back(-1);
-    else if (border == Border::Replicate) to->push_back(j < 0 ? 0 : n - 1);
-    else if (border == Border::Reflect) to->push_back(j < 0 ? -j : 2 * (n - 1) - j);
-    else to->push_back(j < 0 ? j + n : j - n);
-  }
+  const auto side = [&](int64_t to, int64_t count, int64_t from) {  // `from` of the first of the elements outside
+    if (count == 0) return;
+    if (border == Border::Constant) return runs->push_back({to, -1, count});
+    if (border == Border::Circular) return runs->push_back({to, from, count});
+    for (int64_t j = 0; j < count; ++j) runs->push_back({to + j, border == Border::Reflect ? from - j : from, 1});
+  };
+  side(0, before, border == Border::Reflect ? before : border == Border::Circular ? n - before : 0);
+  runs->push_back({before, 0, n});
+  side(before + n, after, border == Border::Reflect ? n - 2 : border == Border::Circular ? 0 : n - 1);
   return true;
 }
 
@@ -350,15 +351,16 @@ Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const st
   PadPlan plan;
   plan.itemsize = x.itemsize();
   plan.axes = axes;
-  std::vector<int64_t> place[PadPlan::kMost];
+  std::vector<PadPlan::Run> runs[PadPlan::kMost];
   Dims shape = x.shape();
   for (int i = 0; i < x.ndim() - axes; ++i) plan.outer *= x.size(i);
   for (int i = 0; i < axes; ++i) {
     const auto side = static_cast<size_t>(2 * (axes - 1 - i)), axis = static_cast<size_t>(x.ndim() - axes + i);
-    if (!find_places(*border, x.shape()[axis], sides[side], sides[side + 1], &place[i])) return {};
+    if (!find_runs(*border, x.shape()[axis], sides[side], sides[side + 1], &runs[i])) return {};
     plan.from[i] = x.shape()[axis];
-    plan.to[i] = shape[axis] = static_cast<int64_t>(place[i].size());
-    plan.place[i] = place[i].data();
+    plan.to[i] = shape[axis] = x.shape()[axis] + sides[side] + sides[side + 1];
+    plan.run[i] = runs[i].data();
+    plan.runs[i] = static_cast<int64_t>(runs[i].size());
   }
   if (plan.outer == 0 || (!constant && shape == x.shape())) return {};
   Tensor fill;

@@ -125,10 +125,12 @@ Tensor padded_image(const Tensor& x, const Windows& w, const Scalar& fill) {
     plan.outer = x.size(0) * x.size(1);
     plan.axes = static_cast<int>(w.axes());
     const Tensor made = empty(shape, x.dtype(), x.device());  // first: it raises where there is no such memory
-    std::vector<int64_t> place[PadPlan::kMost];
+    PadPlan::Run run[PadPlan::kMost][3];
     for (size_t i = 0; i < w.axes(); ++i) {
-      for (int64_t j = -w.padding[i]; j < sizes[i] - w.padding[i]; ++j) place[i].push_back(j < w.size[i] ? j : -1);
-      plan.from[i] = w.size[i], plan.to[i] = sizes[i], plan.place[i] = place[i].data();
+      const int64_t before = w.padding[i], end = before + w.size[i];
+      plan.from[i] = w.size[i], plan.to[i] = sizes[i], plan.run[i] = run[i];
+      for (const PadPlan::Run& r : {PadPlan::Run{0, -1, before}, {before, 0, w.size[i]}, {end, -1, sizes[i] - end}})
+        if (r.length > 0) run[i][plan.runs[i]++] = r;
     }
     const Tensor between = fill.to_bool() ? full({}, fill, x.dtype(), x.device()) : Tensor();
     plan.fill = between.defined() ? static_cast<const char*>(between.data()) : nullptr;
