@@ -79,24 +79,54 @@ STRIDED_INLINE A over_row(A start, int64_t n, F f, C combine) {
   return fold_vector<few / 2>(load<Vec<A, few>>(lane), combine, std::make_integer_sequence<int, few>{});
 }
 
-// One contiguous row.
-template <class T, bool Log>
-void softmax_row(T* __restrict__ out, const T* __restrict__ in, int64_t n) {
-  const T max =
-      over_row(-math::infinity<T>(), n, [=](int64_t i) { return in[i]; }, [](auto a, auto b) { return larger(a, b); });
-  const T sum = over_row(
-      T(0), n,
-      [=](int64_t i) {
-        const T e = math::exp(in[i] - max);
-        if constexpr (!Log) out[i] = e;
-        return e;
-      },
-      [](auto a, auto b) { return a + b; });
-  const T inverse = 1 / sum, offset = Log ? math::log(sum) : 0;
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = Log ? in[i] - max - offset : quotient(out[i], sum, inverse);
+template <class T>
+STRIDED_INLINE T largest_of_row(const T* in, int64_t n) {
+  return over_row(
+      -math::infinity<T>(), n, [=](int64_t i) { return in[i]; }, [](auto a, auto b) { return larger(a, b); });
+}
+// The sum of write(i, e^(in[i] - max)).
+template <class T, class F>
+STRIDED_INLINE T sum_of_row(const T* in, int64_t n, T max, F write) {
+  return over_row(
+      T(0), n, [=](int64_t i) { return write(i, math::exp(in[i] - max)); }, [](auto a, auto b) { return a + b; });
 }
 
+// Contiguous rows. Of logarithms, so many that they are still in the nearest cache when the logarithms of their sums,
+// one vector, are known.
+template <class T, bool Log>
+void softmax_some_rows(T* __restrict__ out, const T* __restrict__ in, int64_t n, int64_t row_stride, int64_t rows) {
+  if constexpr (!Log) {
+    for (int64_t r = 0; r < rows; ++r, in += row_stride, out += row_stride) {
+      const T max = largest_of_row(in, n);
+      const T sum = sum_of_row(in, n, max, [out](int64_t i, T e) { return out[i] = e; });
+      const T inverse = 1 / sum;
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) out[i] = quotient(out[i], sum, inverse);
+    }
+    return;
+  }
+  constexpr int64_t kSome = 16, kBytes = 16384;
+  const int64_t fit = kBytes / (n * static_cast<int64_t>(sizeof(T))), most = fit < 1 ? 1 : fit < kSome ? fit : kSome;
+  T max[kSome], sum[kSome];
+  for (T& s : sum) s = 1;
+  for (int64_t r = 0; r < rows; r += most, in += most * row_stride, out += most * row_stride) {
+    const int64_t m = rows - r < most ? rows - r : most;
+    for (int64_t k = 0; k < m; ++k) {
+      const T* const row = in + k * row_stride;
+      max[k] = largest_of_row(row, n);
+      sum[k] = sum_of_row(row, n, max[k], [](int64_t, T e) { return e; });
+    }
+#pragma GCC ivdep
+    for (int64_t k = 0; k < kSome; ++k) sum[k] = math::log(sum[k]);
+    for (int64_t k = 0; k < m; ++k) {
+      const T* const x = in + k * row_stride;
+      T* const y = out + k * row_stride;
+      const T shift = max[k], offset = sum[k];
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) y[i] = x[i] - shift - offset;
+    }
+  }
+}
 // Rows side by side: element i of row r at i * stride + r.
 template <class T, bool Log>
 void softmax_columns(T* out, const T* in, int64_t n, int64_t stride, int64_t rows) {
@@ -203,6 +233,11 @@ void log_sums_row(T* out, const T* in, int64_t n) {
   }
 }
 
+template <class T>
+void log_sums_some_rows(T* out, const T* in, int64_t n, int64_t row_stride, int64_t rows) {
+  for (int64_t r = 0; r < rows; ++r) log_sums_row(out + r * row_stride, in + r * row_stride, n);
+}
+
 // Rows side by side, at most kSide.
 template <class T>
 void log_sums_columns(T* out, const T* in, int64_t n, int64_t stride, int64_t rows) {
@@ -218,21 +253,22 @@ void log_sums_columns(T* out, const T* in, int64_t n, int64_t stride, int64_t ro
 }
 
 // Few rows side by side, one after the other.
-template <class T, void (*Row)(T*, const T*, int64_t)>
+template <class T, void (*Rows)(T*, const T*, int64_t, int64_t, int64_t)>
 void few_columns(T* out, const T* in, int64_t n, int64_t stride, int64_t rows) {
   const cpu::Words<T> memory(2 * n);
   T *const x = memory.data, *const y = x + n;
   for (int64_t r = 0; r < rows; ++r) {
     transpose_copy(n, 1, in + r, stride, x, n);
-    Row(y, x, n);
+    Rows(y, x, n, n, 1);
     transpose_copy(1, n, y, n, out + r, stride);
   }
 }
 
 // A ScanKernel for rows that are contiguous or lie side by side, in and out alike. ShortRows: contiguous ones of fewer
 // than kMostShort elements.
-template <class T, void (*Row)(T*, const T*, int64_t), void (*Columns)(T*, const T*, int64_t, int64_t, int64_t),
-          void (*ShortRows)(T*, const T*, int64_t, int64_t), int64_t kMostShort>
+template <class T, void (*Rows)(T*, const T*, int64_t, int64_t, int64_t),
+          void (*Columns)(T*, const T*, int64_t, int64_t, int64_t), void (*ShortRows)(T*, const T*, int64_t, int64_t),
+          int64_t kMostShort>
 void scan_rows(char* const* out, const int64_t* out_stride, const int64_t*, const char* in, int64_t,
                int64_t in_row_stride, int64_t n, int64_t rows) {
   T* to = reinterpret_cast<T*>(out[0]);
@@ -246,16 +282,15 @@ void scan_rows(char* const* out, const int64_t* out_stride, const int64_t*, cons
         ShortRows(to + r * n, from + r * n, n, rows - r < most ? rows - r : most);
       return;
     }
-    for (int64_t r = 0; r < rows; ++r) Row(to + r * row_stride, from + r * row_stride, n);
-    return;
+    return Rows(to, from, n, row_stride, rows);
   }
-  if (rows < kFewColumns && n >= kSide) return few_columns<T, Row>(to, from, n, stride, rows);
+  if (rows < kFewColumns && n >= kSide) return few_columns<T, Rows>(to, from, n, stride, rows);
   for (int64_t r = 0; r < rows; r += kSide) Columns(to + r, from + r, n, stride, rows - r < kSide ? rows - r : kSide);
 }
 
 template <class T, bool Log>
 constexpr ScanKernel softmax_rows =
-    scan_rows<T, softmax_row<T, Log>, softmax_columns<T, Log>, softmax_short_rows<T, Log>, kShortRow>;
+    scan_rows<T, softmax_some_rows<T, Log>, softmax_columns<T, Log>, softmax_short_rows<T, Log>, kShortRow>;
 
 // Rows of 16-bit floats pass through rows of float, some at a time.
 template <class T, bool Log>
@@ -291,8 +326,8 @@ void fill_for(KernelTable& table) {
     kernel(ScanOp::Softmax) = softmax_rows<T, false>;
     kernel(ScanOp::LogSoftmax) = softmax_rows<T, true>;
   }
-  kernel(ScanOp::LogSumExp) =
-      scan_rows<T, log_sums_row<T>, log_sums_columns<T>, short_rows_as_columns<T, log_sums_columns<T>>, kShortLogSums>;
+  kernel(ScanOp::LogSumExp) = scan_rows<T, log_sums_some_rows<T>, log_sums_columns<T>,
+                                        short_rows_as_columns<T, log_sums_columns<T>>, kShortLogSums>;
 }
 
 }  // namespace
