@@ -1,6 +1,7 @@
 #include "ops/index/image.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -8,6 +9,7 @@
 #include "backend/network_plans.h"
 #include "ops/copy.h"
 #include "ops/factory.h"
+#include "ops/index/index.h"
 #include "ops/index/indexed_copy.h"
 #include "ops/record.h"
 #include "ops/reduce/pool.h"
@@ -337,6 +339,26 @@ bool find_runs(Border border, int64_t n, int64_t before, int64_t after, std::vec
   return true;
 }
 
+const char* border_node(Border border, int axes) {
+  static constexpr const char* names[2][3] = {
+      {"ReflectionPad1DBackward0", "ReflectionPad2DBackward0", "ReflectionPad3DBackward0"},
+      {"ReplicationPad1DBackward0", "ReplicationPad2DBackward0", "ReplicationPad3DBackward0"}};
+  if (border == Border::Constant) return "ConstantPadNdBackward0";
+  if (border == Border::Circular) return "CopySlices";
+  return names[border == Border::Replicate][axes - 1];
+}
+
+// The gradient of what one axis gave to its border and to itself: `n` elements, each the sum of its copies.
+Tensor sum_of_copies(const Tensor& g, int axis, int64_t n, const std::vector<PadPlan::Run>& runs) {
+  const Tensor place = empty({g.size(axis)}, DType::Int64);
+  auto* const at = reinterpret_cast<int64_t*>(place.data());
+  for (const PadPlan::Run& run : runs)
+    for (int64_t j = 0; j < run.length; ++j) at[run.to + j] = run.from + j;
+  Dims shape = g.shape();
+  shape[static_cast<size_t>(axis)] = n;
+  return index_add(zeros(shape, g.dtype(), g.device()), axis, to_device(place, g.device()), g, Scalar(1));
+}
+
 }  // namespace
 
 Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const std::optional<Scalar>& value) {
@@ -346,21 +368,22 @@ Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const st
   if (network_functions(x.device()).pad == nullptr || !is_plain(x)) return {};
   const bool constant = *border == Border::Constant;
   if (value && (!is_floating(x.dtype()) || value->is_complex())) return {};
-  // The gradient of repeated elements is a sum.
-  if (!constant && (value || x.ndim() - axes < 1 || x.ndim() - axes > 2 || needs_grad(x))) return {};
+  if (!constant && (value || x.ndim() - axes < 1 || x.ndim() - axes > 2)) return {};
   PadPlan plan;
   plan.itemsize = x.itemsize();
   plan.axes = axes;
-  std::vector<PadPlan::Run> runs[PadPlan::kMost];
+  const auto found = std::make_shared<std::array<std::vector<PadPlan::Run>, PadPlan::kMost>>();
+  std::array<std::vector<PadPlan::Run>, PadPlan::kMost>& runs = *found;
   Dims shape = x.shape();
   for (int i = 0; i < x.ndim() - axes; ++i) plan.outer *= x.size(i);
   for (int i = 0; i < axes; ++i) {
     const auto side = static_cast<size_t>(2 * (axes - 1 - i)), axis = static_cast<size_t>(x.ndim() - axes + i);
-    if (!find_runs(*border, x.shape()[axis], sides[side], sides[side + 1], &runs[i])) return {};
+    auto& run = runs[static_cast<size_t>(i)];
+    if (!find_runs(*border, x.shape()[axis], sides[side], sides[side + 1], &run)) return {};
     plan.from[i] = x.shape()[axis];
     plan.to[i] = shape[axis] = x.shape()[axis] + sides[side] + sides[side + 1];
-    plan.run[i] = runs[i].data();
-    plan.runs[i] = static_cast<int64_t>(runs[i].size());
+    plan.run[i] = run.data();
+    plan.runs[i] = static_cast<int64_t>(run.size());
   }
   if (plan.outer == 0 || (!constant && shape == x.shape())) return {};
   Tensor fill;
@@ -372,14 +395,19 @@ Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const st
   plan.in = in.data();
   plan.out = out.data();
   network_functions(x.device()).pad(plan);
-  return record("ConstantPadNdBackward0", out, x, [sides, shape = x.shape()](const Tensor& g) {
-    Tensor part = g;
-    for (size_t i = 0; i < sides.size() / 2; ++i) {
-      const int axis = g.ndim() - 1 - static_cast<int>(i);
-      part = narrow(part, axis, sides[2 * i], shape[static_cast<size_t>(axis)]);
-    }
-    return contiguous(part);
-  });
+  return record(border_node(*border, axes), out, x,
+                [sides, shape = x.shape(), border = *border, runs = found](const Tensor& g) {
+                  Tensor part = g;
+                  const size_t axes = sides.size() / 2;
+                  for (size_t i = 0; i < axes; ++i) {
+                    const int axis = g.ndim() - 1 - static_cast<int>(i);
+                    const int64_t n = shape[static_cast<size_t>(axis)];
+                    if (border == Border::Constant) part = narrow(part, axis, sides[2 * i], n);
+                    else if (part.size(axis) != n) part = sum_of_copies(part, axis, n, (*runs)[axes - 1 - i]);
+                  }
+                  if (border == Border::Constant) return contiguous(part);
+                  return border == Border::Circular ? part : steady(part);
+                });
 }
 
 // ---------------------------------------------------------------- points and blocks
