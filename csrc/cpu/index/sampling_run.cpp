@@ -58,6 +58,11 @@ class Padding {
   }
 
   void run() const {
+    constexpr int64_t kLow = 16, kPlanes = 32;
+    if (height_ <= kLow && planes_ >= kPlanes && depth_.empty())
+      return parallel_for(0, planes_, grain_of(height_ * width_), [&](int64_t begin, int64_t end) {
+        for (int64_t plane = begin; plane < end; plane += kPlanes) write_planes(plane, std::min(kPlanes, end - plane));
+      });
     parallel_for(0, planes_ * height_, grain_of(width_), [&](int64_t begin, int64_t end) {
       while (begin < end) {
         const int64_t row = begin % height_, stop = std::min(height_, row + end - begin);
@@ -74,14 +79,31 @@ class Padding {
     return plan_.run[axis][0].from == 0 && plan_.run[axis][0].length == plan_.to[axis];
   }
 
-  // Rows of n elements; from null: filled.
-  void write(char* to, const char* from, int64_t n, int64_t rows) const {
+  // Rows of n elements, so many elements apart; from null: filled.
+  void write(char* to, const char* from, int64_t n, int64_t rows, int64_t to_step, int64_t from_step) const {
     static constexpr char zeros[16] = {};
     char* data[] = {to, const_cast<char*>(from ? from : plan_.fill ? plan_.fill : zeros)};
-    const bool dense = n == width_ && (!from || n == width_from_);
+    const bool dense = n == to_step && (!from || n == from_step);
     if (dense) n *= rows, rows = 1;
-    const int64_t strides[] = {item_, from ? item_ : 0, width_ * item_, from ? width_from_ * item_ : 0};
+    const int64_t strides[] = {item_, from ? item_ : 0, to_step * item_, from ? from_step * item_ : 0};
     copy_(data, strides, n, rows, nullptr);
+  }
+
+  // Low planes: each row of all of them at once.
+  void write_planes(int64_t first, int64_t planes) const {
+    const int64_t to_step = height_ * width_, from_step = height_from_ * width_from_;
+    char* const out = plan_.out + first * to_step * item_;
+    const char* const in = plan_.in + first * from_step * item_;
+    for (const Run& run : rows_)
+      for (int64_t j = 0; j < run.length; ++j) {
+        char* const to = out + (run.to + j) * width_ * item_;
+        const char* const from = run.from < 0 ? nullptr : in + (run.from + j) * width_from_ * item_;
+        if (!from) write(to, nullptr, width_, planes, to_step, 0);
+        else
+          for (const Run& part : columns_)
+            write(to + part.to * item_, part.from < 0 ? nullptr : from + part.from * item_, part.length, planes,
+                  to_step, from_step);
+      }
   }
 
   // Rows [begin, end) of a plane of the result.
@@ -89,7 +111,7 @@ class Padding {
     char* const out = plan_.out + plane * height_ * width_ * item_;
     if (!depth_.empty()) {
       const int64_t place = depth_[static_cast<size_t>(plane % plan_.to[0])];
-      if (place < 0) return write(out + begin * width_ * item_, nullptr, width_, end - begin);
+      if (place < 0) return write(out + begin * width_ * item_, nullptr, width_, end - begin, width_, 0);
       plane = plane / plan_.to[0] * plan_.from[0] + place;
     }
     const char* const in = plan_.in + plane * height_from_ * width_from_ * item_;
@@ -98,12 +120,13 @@ class Padding {
       if (n <= 0) continue;
       char* const to = out + first * width_ * item_;
       if (run.from < 0) {
-        write(to, nullptr, width_, n);
+        write(to, nullptr, width_, n, width_, 0);
         continue;
       }
       const char* const from = in + (run.from + first - run.to) * width_from_ * item_;
       for (const Run& part : columns_)
-        write(to + part.to * item_, part.from < 0 ? nullptr : from + part.from * item_, part.length, n);
+        write(to + part.to * item_, part.from < 0 ? nullptr : from + part.from * item_, part.length, n, width_,
+              width_from_);
     }
   }
 
