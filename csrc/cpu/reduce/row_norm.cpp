@@ -1,6 +1,7 @@
 // Layer normalisation of contiguous rows, and its gradient: a row is read from memory once, and again from the cache.
 #include <cmath>
 
+#include "base/integer.h"
 #include "base/parallel.h"
 #include "cpu/kernels.h"
 #include "cpu/reduce/row_sums.inc"
@@ -16,9 +17,60 @@ STRIDED_INLINE void for_pieces(const Plan& plan, int64_t row, F f) {
   for (int64_t k = 0; k < weights; ++k) f(first + k, k * plan.share, (k + 1) * plan.share);
 }
 
+// Rows of fewer than kShort elements that share the weights are taken as columns, so many at a time.
+constexpr int64_t kShort = 32, kTogether = 64;
+
+// Calls f(first row, rows, rows rounded up to whole vectors).
+template <class T, class F>
+STRIDED_INLINE void for_some_rows(int64_t begin, int64_t end, F f) {
+  constexpr int64_t W = kLanes<T>;
+  for (int64_t row = begin; row < end; row += kTogether) {
+    const int64_t rows = min_of(kTogether, end - row);
+    f(row, rows, ceil_div(rows, W) * W);
+  }
+}
+// Rows of n elements as columns, with columns of zeros up to `width`.
+template <class T>
+STRIDED_INLINE void turn_rows(const T* from, int64_t rows, int64_t n, int64_t width, T* to) {
+  transpose_copy(rows, n, from, n, to, width);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t r = rows; r < width; ++r) to[i * width + r] = T(0);
+}
+
+template <class T>
+void forward_short(const RowNormPlan& plan, int64_t begin, int64_t end) {
+  const int64_t n = plan.n;
+  const T* const weights = static_cast<const T*>(plan.weight);
+  const T* const biases = static_cast<const T*>(plan.bias);
+  for_some_rows<T>(begin, end, [&](int64_t row, int64_t rows, int64_t width) {
+    alignas(64) T x[kShort * kTogether], mean[kTogether] = {}, scale[kTogether] = {};
+    turn_rows(static_cast<const T*>(plan.x) + row * n, rows, n, width, x);
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t r = 0; r < width; ++r) mean[r] += x[i * width + r];
+    for (int64_t r = 0; r < width; ++r) mean[r] /= static_cast<T>(n);
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t r = 0; r < width; ++r) {
+        const T d = x[i * width + r] - mean[r];
+        scale[r] += d * d;
+      }
+    for (int64_t r = 0; r < width; ++r)
+      scale[r] = static_cast<T>(1 / std::sqrt(static_cast<double>(scale[r]) / static_cast<double>(n) + plan.eps));
+    for (int64_t i = 0; i < n; ++i) {
+      const T weight = weights ? weights[i] : T(1), bias = biases ? biases[i] : T(0);
+      for (int64_t r = 0; r < width; ++r) x[i * width + r] = (x[i * width + r] - mean[r]) * scale[r] * weight + bias;
+    }
+    transpose_copy(n, rows, x, width, static_cast<T*>(plan.out) + row * n, n);
+    for (int64_t r = 0; r < rows; ++r) {
+      static_cast<T*>(plan.mean)[row + r] = mean[r];
+      static_cast<T*>(plan.scale)[row + r] = scale[r];
+    }
+  });
+}
+
 template <class T>
 void forward(const RowNormPlan& plan, int64_t begin, int64_t end) {
   const int64_t n = plan.n;
+  if (n < kShort && plan.share == 1 && plan.period == 1) return forward_short<T>(plan, begin, end);
   const T* const weights = static_cast<const T*>(plan.weight);
   const T* const biases = static_cast<const T*>(plan.bias);
   for (int64_t row = begin; row < end; ++row) {
@@ -75,6 +127,37 @@ STRIDED_INLINE void to_input(const T* grad, const T* x, const T* weight, T mean,
   for (int64_t i = 0; i < n; ++i) out[i] = scale * (h(i) - shift - (x[i] - mean) * scale * slope);
 }
 
+// The same for short rows.
+template <class T>
+void to_input_short(const RowNormGradientPlan& plan, int64_t begin, int64_t end) {
+  const int64_t n = plan.n;
+  const T* const weights = static_cast<const T*>(plan.weight);
+  for_some_rows<T>(begin, end, [&](int64_t row, int64_t rows, int64_t width) {
+    alignas(64) T y[kShort * kTogether], h[kShort * kTogether];
+    alignas(64) T mean[kTogether] = {}, scale[kTogether] = {}, shift[kTogether] = {}, slope[kTogether] = {};
+    turn_rows(static_cast<const T*>(plan.x) + row * n, rows, n, width, y);
+    turn_rows(static_cast<const T*>(plan.grad) + row * n, rows, n, width, h);
+    for (int64_t r = 0; r < rows; ++r) {
+      mean[r] = static_cast<const T*>(plan.mean)[row + r];
+      scale[r] = static_cast<const T*>(plan.scale)[row + r];
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      const T weight = weights ? weights[i] : T(1);
+      T *const at = y + i * width, *const g = h + i * width;
+      for (int64_t r = 0; r < width; ++r) {
+        at[r] = (at[r] - mean[r]) * scale[r];
+        g[r] *= weight;
+        shift[r] += g[r];
+        slope[r] += g[r] * at[r];
+      }
+    }
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t r = 0; r < width; ++r)
+        h[i * width + r] = scale[r] * (h[i * width + r] - (shift[r] + y[i * width + r] * slope[r]) / static_cast<T>(n));
+    transpose_copy(n, rows, h, width, static_cast<T*>(plan.to_x) + row * n, n);
+  });
+}
+
 // The same where elements share weights: the sums of each piece serve the gradients of weights and biases too.
 template <class T>
 STRIDED_INLINE void of_pieces(const RowNormGradientPlan& plan, int64_t row, const T* grad, const T* x, T mean, T scale,
@@ -108,11 +191,13 @@ STRIDED_INLINE void of_pieces(const RowNormGradientPlan& plan, int64_t row, cons
 template <class T>
 void gradient(const RowNormGradientPlan& plan, int64_t begin, int64_t end, void* to_weight, void* to_bias) {
   const int64_t n = plan.n;
+  const bool is_short = n < kShort && plan.share == 1 && plan.period == 1;
+  if (is_short && plan.to_x) to_input_short<T>(plan, begin, end);
   for (int64_t row = begin; row < end; ++row) {
     const T* const x = static_cast<const T*>(plan.x) + row * n;
     const T* const grad = static_cast<const T*>(plan.grad) + row * n;
     const T mean = static_cast<const T*>(plan.mean)[row], scale = static_cast<const T*>(plan.scale)[row];
-    T* const out = plan.to_x ? static_cast<T*>(plan.to_x) + row * n : nullptr;
+    T* const out = plan.to_x && !is_short ? static_cast<T*>(plan.to_x) + row * n : nullptr;
     if (plan.share > 1) {
       of_pieces(plan, row, grad, x, mean, scale, out, static_cast<T*>(to_weight), static_cast<T*>(to_bias));
       continue;
