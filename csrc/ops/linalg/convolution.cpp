@@ -58,11 +58,15 @@ Dims planes_around(const Tensor& x) {
   return rows ? Dims{steps[1] / steps[2], steps[2]} : sizes_of(x);
 }
 
+// So few outputs of one channel take less time alone than as rows of a product.
+constexpr int64_t kFewOutputs = 2;
+
 // Groups of one input channel, where the device has an operation for them; else an undefined tensor. x is padded.
 Tensor forward_of_channels(const Tensor& x, const Tensor& weight, const Geometry& g, bool turned) {
   const auto operation = network_functions(x.device()).convolve_channels;
   const bool fits = x.dtype() == weight.dtype() && (x.dtype() == DType::Float32 || x.dtype() == DType::Float64);
-  if (operation == nullptr || !fits || weight.size(1) != 1 || g.groups == 1 || g.axes() > 2) return {};
+  if (operation == nullptr || !fits || weight.size(1) != 1 || g.axes() > 2) return {};
+  if (g.groups == 1 && weight.size(0) > kFewOutputs) return {};
   const Dims larger = planes_around(x);
   const bool in_place = x.strides() == Layout::contiguous_strides(joined({x.size(0), x.size(1)}, larger));
   const Tensor image = in_place ? x : contiguous(x), kernels = contiguous(weight);
