@@ -93,6 +93,10 @@ struct SmallDecompositionKernels {
 // Copies whole cache lines by streaming stores, to an address that is aligned to 64 bytes (cpu/streaming.h).
 using StreamKernel = void (*)(char* to, const char* from, int64_t bytes);
 
+// copy_turned (cpu/transposed.h) for items of 8 bytes: whole cache lines of the result are written at once.
+using TurnKernel = void (*)(char* to, int64_t to_column, const char* from, int64_t from_row, int64_t rows,
+                            int64_t columns);
+
 // Tables of five have a row for items of 1, 2, 4, 8 and 16 bytes.
 struct IndexKernels {
   Loop2d where[5] = {};  // operands to, condition (bool), a, b: to = condition ? a : b
@@ -261,6 +265,7 @@ struct KernelTable {
   DType elementwise_result[kMaxElementwise][kNumDTypes] = {};  // the dtype that the loop writes
   Loop2d copy[kNumDTypes][kNumDTypes] = {};                    // [to][from]; data: to, from
   StreamKernel stream = nullptr;
+  TurnKernel turn = nullptr;
   ReduceKernel reduce[kMaxReductions][kNumDTypes] = {};
   GemmKernel gemm[kNumDTypes] = {};
   BatchedGemmKernel batched_gemm[kNumDTypes] = {};

@@ -1,4 +1,5 @@
 #include "cpu/pointwise/loops.inc"
+#include "cpu/simd.inc"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -15,66 +16,6 @@ using bytes_t =
                        std::conditional_t<sizeof(T) == 2, uint16_t,
                                           std::conditional_t<sizeof(T) == 4, uint32_t,
                                                              std::conditional_t<sizeof(T) == 8, uint64_t, Item16>>>>;
-
-// n1 rows of sizeof(P) to 2 sizeof(P) bytes, as their first part and their last one, which may overlap.
-template <class P>
-void move_two_parts(char* to, int64_t t1, const char* from, int64_t f1, int64_t bytes, int64_t n1) {
-  const int64_t last = bytes - static_cast<int64_t>(sizeof(P));
-  for (int64_t j = 0; j < n1; ++j, to += t1, from += f1) {
-    P a, b;
-    std::memcpy(&a, from, sizeof(P));
-    std::memcpy(&b, from + last, sizeof(P));
-    std::memcpy(to, &a, sizeof(P));
-    std::memcpy(to + last, &b, sizeof(P));
-  }
-}
-// The same of more bytes.
-template <class P>
-void move_parts(char* to, int64_t t1, const char* from, int64_t f1, int64_t bytes, int64_t n1) {
-  constexpr int64_t size = sizeof(P);
-  for (int64_t j = 0; j < n1; ++j, to += t1, from += f1) {
-    P last;
-    std::memcpy(&last, from + bytes - size, sizeof(P));
-    for (int64_t i = 0; i < bytes - size; i += size) {
-      P part;
-      std::memcpy(&part, from + i, sizeof(P));
-      std::memcpy(to + i, &part, sizeof(P));
-    }
-    std::memcpy(to + bytes - size, &last, sizeof(P));
-  }
-}
-
-// As many bytes as a vector of the instruction set has: wider ones would pass through the stack.
-#if defined(__AVX512F__)
-constexpr int kPart = 64;
-#elif defined(__AVX__)
-constexpr int kPart = 32;
-#else
-constexpr int kPart = 16;
-#endif
-template <int N>
-struct PartOf {
-  typedef uint8_t type __attribute__((vector_size(N)));
-};
-template <int N>
-using Part = typename PartOf < N<kPart ? N : kPart>::type;
-
-// Short rows that are contiguous on both sides, whatever is in them: a call of memcpy for each takes longer than the
-// bytes, and a column at a time (move_as) reads and writes each cache line once for every element of a row.
-template <class U>
-void copy_rows(char** data, const int64_t* strides, int64_t n0, int64_t n1, const void* params) {
-  constexpr int64_t size = sizeof(U), kMost = 4096;
-  const int64_t bytes = n0 * size;
-  if (strides[0] != size || strides[1] != size || n1 < 2 || n0 < 2 || bytes < 4 || bytes > kMost)
-    return copy_loop<U, U>(data, strides, n0, n1, params);
-  const auto move = bytes <= 8                    ? move_two_parts<uint32_t>
-                    : bytes <= 16                 ? move_two_parts<uint64_t>
-                    : bytes <= 32                 ? move_two_parts<Part<16>>
-                    : bytes <= 64 && kPart >= 32  ? move_two_parts<Part<32>>
-                    : bytes <= 128 && kPart >= 64 ? move_two_parts<Part<64>>
-                                                  : move_parts<Part<64>>;
-  move(data[0], strides[2], data[1], strides[3], bytes, n1);
-}
 
 // Line by line, each fetched a KiB before it is read. Four lines at a time took 1.1 times as long from a block in the
 // first-level cache, and the same from memory.
@@ -110,6 +51,17 @@ void stream_lines(char* to, const char* from, int64_t bytes) {
 #endif
 }
 
+// Rows whose items are a cache line of the result, and few columns, whose rows stay in the first-level cache.
+void turn(char* to, int64_t to_column, const char* from, int64_t from_row, int64_t rows, int64_t columns) {
+  using U = uint64_t;
+  constexpr int64_t size = sizeof(U), kRows = 64 / size, kColumns = 64;
+  for (int64_t c = 0; c < columns; c += kColumns)
+    for (int64_t r = 0; r < rows; r += kRows)
+      transpose_copy(min_of(kRows, rows - r), min_of(kColumns, columns - c),
+                     reinterpret_cast<const U*>(from + r * from_row + c * size), from_row / size,
+                     reinterpret_cast<U*>(to + c * to_column + r * size), to_column / size);
+}
+
 // A dtype without loops of its own has conversions from and to its loop dtype. Others are made of these and of the loop
 // dtype's, a block at a time.
 struct Conversion {
@@ -143,7 +95,7 @@ template <class To, class From>
 constexpr Loop2d copy_loop_of() {
   using ToLoop = typename DTypeTraits<To>::LoopType;
   using FromLoop = typename DTypeTraits<From>::LoopType;
-  if constexpr (std::is_same_v<To, From> && !std::is_same_v<To, bool>) return copy_rows<bytes_t<To>>;
+  if constexpr (std::is_same_v<To, From> && !std::is_same_v<To, bool>) return copy_loop<bytes_t<To>, bytes_t<To>>;
   else if constexpr (!std::is_same_v<To, ToLoop> && !std::is_same_v<From, ToLoop>)
     return copy_through<To, ToLoop, From>;
   else if constexpr (!std::is_same_v<From, FromLoop> && !std::is_same_v<To, FromLoop>)
@@ -155,6 +107,7 @@ constexpr Loop2d copy_loop_of() {
 
 void fill_copy(KernelTable& table) {
   table.stream = stream_lines;
+  table.turn = turn;
   for_each(DTypes{}, [&](auto to, int row) {
     for_each(DTypes{}, [&](auto from, int column) {
       table.copy[row][column] = copy_loop_of<typename decltype(to)::type, typename decltype(from)::type>();

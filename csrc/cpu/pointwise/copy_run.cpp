@@ -102,6 +102,9 @@ template <class U>
 void transpose_columns(char* to, int64_t to_column, const char* from, int64_t from_row, int64_t rows, int64_t c0,
                        int64_t c1) {
   constexpr auto size = static_cast<int64_t>(sizeof(U));
+  // Columns that share a set of the cache would lose their lines before these are complete.
+  if (size == 8 && to_column % 2048 == 0)
+    return kernel_table().turn(to + c0 * to_column, to_column, from + c0 * size, from_row, rows, c1 - c0);
   for (; c0 < c1; c0 += kTile<U>) {
     const int64_t c2 = std::min(c0 + kTile<U>, c1);
     for (int64_t r0 = 0; r0 < rows; r0 += kTile<U>) {
