@@ -18,6 +18,8 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+import strided
+
 from .._C import Size
 
 __all__ = [
@@ -197,12 +199,12 @@ def _namedtuple_unflatten(values: Iterable[Any], context: Any) -> Any:
     return context._make(values) if hasattr(context, "_make") else tuple.__new__(context, values)
 
 
-_RESULTS = f"{__name__.partition('.')[0]}.return_types"
-
-
 def _is_named(tree: Any) -> bool:
     """Whether it is a named tuple, or what a function of several results returned."""
-    return isinstance(tree, tuple) and (is_namedtuple_instance(tree) or type(tree).__module__ == _RESULTS)
+    if not isinstance(tree, tuple):
+        return False
+    cls = type(tree)
+    return is_namedtuple_class(cls) or vars(strided.return_types).get(cls.__name__) is cls
 
 
 def _list_flatten(d: list[Any]) -> tuple[list[Any], Any]:

@@ -49,6 +49,22 @@ assert sum(getattr(f, "__module__", "").endswith("_seat") for f in __import__("s
     )
 
 
+def test_results_of_functions_are_nodes_of_trees():
+    run(
+        "-c",
+        """
+import os, torch
+from torch.utils import _pytree
+found = torch.ones(2, 3).max(1)
+leaves, spec = _pytree.tree_flatten({"a": found})
+assert len(leaves) == 2 and type(_pytree.tree_unflatten(leaves, spec)["a"]) is type(found) is torch.return_types.max
+assert len(_pytree.tree_leaves(os.stat_result(range(10)))) == 1
+q, r = torch.vmap(torch.linalg.qr)(torch.ones(2, 3, 3))
+assert q.shape == (2, 3, 3)
+""",
+    )
+
+
 def test_sparse_tensors_are_saved():
     run(
         "-c",
