@@ -166,7 +166,8 @@ class BatchedTensor(Tensor):
     ndimension, nelement = dim, numel
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        return self._value.is_contiguous()
+        form = {} if memory_format is None else {"memory_format": memory_format}
+        return self._value.as_strided(self.shape, self.stride()).is_contiguous(**form)  # of one sample
 
     @property
     def requires_grad(self) -> bool:  # type: ignore[override]

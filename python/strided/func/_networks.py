@@ -128,14 +128,14 @@ def _normalised(x, axes, eps):
 
 
 @by_calls("layer_norm", COMPOSED)
-def _layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+def _layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
     made = _normalised(input, list(range(-len(normalized_shape), 0)), eps)
     made = made if weight is None else made * weight
     return made if bias is None else made + bias
 
 
 @by_calls("group_norm", COMPOSED)
-def _group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
+def _group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
     n, c = input.shape[:2]
     made = _normalised(input.reshape(n, num_groups, -1), [-1], eps).reshape(input.shape)
     along_channels = (c, *[1] * (input.ndim - 2))

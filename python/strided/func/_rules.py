@@ -45,7 +45,17 @@ def by_calls(names, *tables):
     """Decorator: the rule is a function of what the function under vmap gives, made of other functions."""
 
     def register(function):
-        return rule(names, *tables)(lambda func, args, kwargs: function(*args, **kwargs)) and function
+        parameters = inspect.signature(function).parameters.values()
+        known = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
+        takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
+
+        def of_batch(func, args, kwargs):
+            # Names that the rule takes one by one, as in repeat(repeats=...).
+            if not takes_all and not kwargs.keys() <= known and hasattr(func, "_bind"):
+                args, kwargs = _in_places(*bind(func, args, kwargs))
+            return function(*args, **kwargs)
+
+        return rule(names, *tables)(of_batch) and function
 
     return register
 
@@ -177,10 +187,16 @@ def bind(func: Any, args: Any, kwargs: Any) -> tuple[list[tuple[str, str, str]],
     return [p for p in parameters if p[0] != "out"], found
 
 
+def _in_places(parameters: Any, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Bound values as positional arguments, and those that have to be named."""
+    positional = [values[name] for name, _, kind in parameters if kind != "keyword"]
+    return positional, {name: values[name] for name, _, kind in parameters if kind == "keyword"}
+
+
 def call(func: Any, parameters: Any, values: dict[str, Any]) -> Any:
     """func with these values."""
-    positional = [values[name] for name, _, kind in parameters if kind != "keyword"]
-    return func(*positional, **{name: values[name] for name, _, kind in parameters if kind == "keyword"})
+    positional, named = _in_places(parameters, values)
+    return func(*positional, **named)
 
 
 def sizes_of(given: Any) -> Any:

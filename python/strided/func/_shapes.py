@@ -23,8 +23,13 @@ def _view(func, args, kwargs):
     return batched(func(x._value, (*x._value.shape[:k], *size)), x._levels)
 
 
-@by_calls("view_as reshape_as")
+@by_calls("view_as")
 def _view_as(input, other):
+    return input.view(other.shape)
+
+
+@by_calls("reshape_as")
+def _reshape_as(input, other):
     return input.reshape(other.shape)
 
 
@@ -67,7 +72,7 @@ def _squeeze(input, *dim):
     ones = [negative(d, input.ndim) for d in dim]
     value = input._value
     ones = [d for d in ones if input.ndim and value.shape[d] == 1]
-    return batched(value.squeeze(ones) if ones else value, input._levels)
+    return batched(value.squeeze(ones), input._levels)
 
 
 @by_calls("expand broadcast_to")

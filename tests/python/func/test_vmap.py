@@ -69,6 +69,20 @@ def test_what_a_tensor_says_of_itself():
     assert torch.allclose(vmap(f)(x), x.sum(1), atol=1e-6)
 
 
+def test_each_sample_says_whether_it_is_contiguous():
+    def f(x):
+        return torch.tensor(x.is_contiguous())
+
+    x = torch.ones(5, 3, 2)
+    assert vmap(f, in_dims=1)(torch.ones(2, 3, 7)).tolist() == [False] * 3
+    assert vmap(f, in_dims=1)(torch.ones(1, 3, 7)).all() and vmap(f)(torch.ones(2, 3).t()[:, :1]).all()
+    assert vmap(vmap(f), in_dims=1)(x).all() and vmap(vmap(f))(x.movedim(0, 1)).all()
+    assert not vmap(vmap(f, in_dims=1), in_dims=1)(torch.ones(2, 5, 3, 4)).any()
+    assert vmap(f, in_dims=1)(torch.ones(0, 3, 7)).all()
+    last = torch.ones(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+    assert vmap(lambda t: torch.tensor(t.is_contiguous(memory_format=torch.channels_last)))(last[None]).all()
+
+
 def test_conversions_of_each_sample():
     x = torch.rand(3, 4)
     for convert in (torch.as_tensor, torch.asarray):

@@ -274,3 +274,31 @@ def test_leaves_inside_of_functions_of_the_library():
 def test_what_one_sample_may_not_have(call):
     with pytest.raises((RuntimeError, IndexError)):
         call()
+
+
+NAMED = {
+    "squeeze": lambda x: x.squeeze(dim=1) + torch.squeeze(x, dim=-2),
+    "permute": lambda x: x.permute(dims=(2, 0, 1)) + torch.permute(input=x, dims=(2, 0, 1)),
+    "repeat": lambda x: x.repeat(repeats=(1, 2, 1)),
+    "tile": lambda x: x.tile(dims=(2,)) + torch.tile(x, dims=(1, 1, 2)),
+    "hsplit": lambda x: [*torch.hsplit(x[:, 0], indices=[1]), *x[:, 0].hsplit(sections=2)],
+    "isin": lambda x: torch.isin(element=3, test_elements=x),
+    "addmv": lambda x: torch.addmv(input=x[:, 0, 0], mat=x[:, 0], vec=x[0, 0], alpha=2),
+    "layer_norm": lambda x: torch.layer_norm(x, (4,), cudnn_enable=False),
+    "group_norm": lambda x: torch.group_norm(x.transpose(0, 1), 3, cudnn_enabled=False),
+    "tensorsolve": lambda x: torch.linalg.tensorsolve(input=torch.eye(4), other=x[0, 0]),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_arguments_may_be_named(name):
+    check(NAMED[name], lambda i: [torch.arange(12.0).view(3, 1, 4) * (i + 1)])
+
+
+def test_views_and_what_cannot_be_one():
+    x = torch.arange(1.0, 31).view(3, 2, 5)
+    for function in (torch.squeeze, lambda t: t.squeeze(0), lambda t: t.view_as(torch.ones(5, 2))):
+        assert torch.vmap(function)(x)._base is x._base
+    with pytest.raises(RuntimeError, match="view size is not compatible"):
+        torch.vmap(torch.Tensor.view_as, in_dims=(1, 0))(torch.ones(2, 3, 5), torch.ones(3, 10))
+    assert torch.vmap(torch.Tensor.reshape_as, in_dims=(1, 0))(torch.ones(2, 3, 5), torch.ones(3, 10)).shape == (3, 10)
