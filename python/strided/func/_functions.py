@@ -76,6 +76,16 @@ def _dims_like(made, dims):
     return None if None in parts else [d for part in parts for d in part]
 
 
+def _of_input(grad: Tensor, input: Tensor, levels: Any) -> Tensor:
+    """The plain gradient of what an argument holds: the sum over samples that it does not vary with, and over the axes
+    in front that the backward pass has left to be added up, as outside of vmap."""
+    own = input._levels if type(input) is BatchedTensor else ()
+    value, k = expanded(grad, levels), len(levels)
+    left = max(value.ndim - k - input.ndim, 0)
+    axes = [i for i, level in enumerate(levels) if level not in own] + list(range(k, k + left))
+    return value.sum(axes) if axes else value
+
+
 def apply(cls: Any, args: Any, kwargs: Any) -> Any:
     """cls.apply(*args) where some arguments vary: by its own rule, ``cls.vmap``, or with forward and backward that see
     one sample each, as every function under vmap does."""
@@ -113,8 +123,7 @@ def apply(cls: Any, args: Any, kwargs: Any) -> Any:
         def backward(ctx, *grads):
             found = cls.backward(ctx.user, *(g if g is None else batched(g, levels) for g in grads))
             found = found if isinstance(found, tuple) else (found,)
-            # An input that does not vary gets the sum: the engine adds up what the forward pass broadcast.
-            return tuple(expanded(g, levels) if isinstance(g, Tensor) else g for g in found)
+            return tuple(_of_input(g, a, levels) if isinstance(g, Tensor) else g for g, a in zip(found, args))
 
     OfBatch.__name__ = cls.__name__
     made = OfBatch.apply(*(a._value if type(a) is BatchedTensor else a for a in args))

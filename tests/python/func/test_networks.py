@@ -1,5 +1,7 @@
 """Functions of networks under vmap, against a loop over the samples."""
 
+import math
+
 import pytest
 import strided as torch
 import strided.nn.functional as F
@@ -121,6 +123,57 @@ class Scaled(torch.autograd.Function):
     def backward(ctx, g):
         x, w = ctx.saved_tensors
         return 2 * x * w * g, x**2 * g
+
+
+class Product(torch.autograd.Function):
+    """x * y, whose backward pass leaves it to the engine to add up what was broadcast."""
+
+    @staticmethod
+    def forward(x, y):
+        return x * y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return g * y, g * x
+
+
+@pytest.mark.parametrize(
+    ("shapes", "dims"),
+    [
+        (((2, 4), (2, 3, 4)), (0, 0)),
+        (((4,), (2, 3, 4)), (None, 0)),
+        (((2, 4), (3, 4)), (0, None)),
+        (((2, 1, 4), (2, 3, 4)), (0, 0)),
+        (((2, 3, 4), (2,)), (0, 0)),
+    ],
+)
+def test_gradients_are_added_up_where_samples_were_broadcast(shapes, dims):
+    x, y = (torch.arange(1.0, 1 + math.prod(s)).reshape(s).requires_grad_() for s in shapes)
+    found, expected = (vmap(f, dims)(x, y) for f in (Product.apply, torch.mul))
+    assert torch.equal(found, expected)
+    for a, b in zip(*(torch.autograd.grad(r.square().sum(), (x, y)) for r in (found, expected))):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_gradients_of_functions_of_tensors_of_different_levels(swap):
+    def of(function):
+        def f(a, b):
+            def call(p, q):
+                return function(q, p) if swap else function(p, q)
+
+            return vmap(lambda p: vmap(lambda q: call(p, q))(b))(a).sin().sum()
+
+        return f
+
+    a, b = torch.arange(6.0).reshape(3, 2), torch.arange(8.0).reshape(4, 2)
+    for found, expected in zip(*(grad(of(f), argnums=(0, 1))(a, b) for f in (Product.apply, torch.mul))):
+        torch.testing.assert_close(found, expected)
 
 
 class Ruled(torch.autograd.Function):
