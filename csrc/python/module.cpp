@@ -135,7 +135,7 @@ void bind_storage(py::module_& m) {
              const int64_t nbytes = bytes_of(size, "UntypedStorage");
              return StorageHandle{make_ref<Storage>(static_cast<size_t>(nbytes), where)};
            }),
-           py::arg("nbytes") = py::int_(0), py::kw_only(), py::arg("device") = py::none())
+           py::arg("size") = py::int_(0), py::kw_only(), py::arg("device") = py::none())
       .def(
           "nbytes", [](const StorageHandle& s) { return s.storage->nbytes(); }, "Number of bytes.")
       .def(

@@ -380,3 +380,11 @@ def test_a_view_of_the_same_size_does_not_grow_the_storage():
     assert x.set_(x.untyped_storage(), 0, (2,), (3,)).shape == (2,) and x.untyped_storage().nbytes() == 16
     y = torch.ones(2)
     assert x.set_(y, 0, (3, 1), (1, 1))[:2].tolist() == [[1], [1]] and x.data_ptr() == y.data_ptr()
+
+
+def test_untyped_storages_of_a_size_or_of_bytes():
+    assert (
+        torch.UntypedStorage().size() == 0
+        and torch.UntypedStorage(size=4).size() == torch.UntypedStorage(4).size() == 4
+    )
+    assert torch.UntypedStorage([4, 5, 6], device="cpu").tolist() == [4, 5, 6]
