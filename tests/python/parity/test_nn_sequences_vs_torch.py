@@ -167,6 +167,27 @@ def test_causal_mask():
     assert_same_tensors(make(strided), make(torch))
 
 
+@pytest.mark.parametrize("given", ["causal", "wrong", "of another size", "padding", "weights"])
+@pytest.mark.parametrize("options", [{}, {"add_bias_kv": True}, {"add_zero_attn": True}])
+def test_the_hint_that_a_mask_is_causal(options, given):
+    """Without weights and padding the mask is not looked at, and keys that are added are later ones."""
+    found = []
+    for t in (torch, strided):
+        t.manual_seed(0)
+        attention, x = t.nn.MultiheadAttention(8, 2, **options), t.randn(5, 3, 8)
+        mask = {"wrong": t.zeros(5, 5), "of another size": t.zeros(3, 3)}.get(given)
+        mask = t.nn.Transformer.generate_square_subsequent_mask(5) if mask is None else mask
+        others = {"need_weights": given == "weights"}
+        if given == "padding":
+            others["key_padding_mask"] = t.arange(15).view(3, 5) == 9
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = attention(x, x, x, attn_mask=mask, is_causal=True, **others)[0]
+        found.append((made, *t.autograd.grad(made.square().sum(), list(attention.parameters()), allow_unused=True)))
+    for theirs, ours in zip(*found):
+        np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_ctc_loss(reduction, packed):

@@ -209,6 +209,8 @@ def multi_head_attention_forward(
     Args:
         query: shape (queries, batch, features); key, value: (keys, batch, features). key_padding_mask: (batch, keys),
             attn_mask: (queries, keys) or (batch * heads, queries, keys): boolean (True: left out) or added.
+        is_causal: attn_mask is that of query i seeing keys up to i. It is not looked at then, without need_weights and
+            key_padding_mask.
 
     Returns the result, and the weights (None without need_weights).
     """
@@ -227,7 +229,8 @@ def multi_head_attention_forward(
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
     padding = _canonical(key_padding_mask, "key_padding_mask", query.dtype)
-    mask = _canonical(attn_mask, "attn_mask", query.dtype)
+    is_causal = is_causal and padding is None and not need_weights  # then the mask is not looked at, as in PyTorch
+    mask = None if is_causal else _canonical(attn_mask, "attn_mask", query.dtype)
     if mask is not None and mask.dim() == 2:
         if tuple(mask.shape) != (length, key.size(0)):
             raise RuntimeError(f"The shape of the 2D attn_mask is {mask.shape}, but should be {(length, key.size(0))}.")
@@ -276,7 +279,8 @@ def multi_head_attention_forward(
         four = lambda x: x.view(batch, num_heads, x.size(1), size)
         if mask is not None:
             mask = mask.unsqueeze(0) if mask.size(0) == 1 else mask.view(batch, num_heads, mask.size(1), keys)
-        made = scaled_dot_product_attention(four(q), four(k), four(v), mask, p).reshape(batch * num_heads, length, size)
+        made = scaled_dot_product_attention(four(q), four(k), four(v), mask, p, is_causal)
+        made = made.reshape(batch * num_heads, length, size)
     made = made.transpose(0, 1).reshape(length * batch, embed_dim)
     made = linear(made, out_proj_weight, out_proj_bias).view(length, batch, out_proj_weight.size(0))
     if found is not None:
