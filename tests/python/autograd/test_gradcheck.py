@@ -285,3 +285,12 @@ def test_a_constant_output_beside_others_is_let_go():
 def test_an_input_that_is_no_leaf_is_the_function_s_own():
     x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True) * 2
     assert gradcheck(lambda _: (x * x).sum(), (x,))  # the function reads the object that was given
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_inputs_that_are_parts_of_one_tensor(fast_mode):
+    """Elements are changed without word to the graphs of such views, which nobody may write to."""
+    q, k = (part.view(2, 4, 2).transpose(1, 2) for part in leaf(2, 4, 4).chunk(2, dim=-1))
+    kept, version = q.clone(), q._version
+    assert gradcheck(torch.matmul, (q, k.transpose(1, 2)), fast_mode=fast_mode)
+    assert torch.equal(q, kept) and q._version == version
