@@ -222,3 +222,24 @@ def test_images_of_no_pixels(shape, reduction):
         assert loss.shape == target.shape
     else:
         assert loss.item() == 0 if reduction == "sum" else loss.isnan()
+
+
+@pytest.mark.parametrize(
+    "steps, labels, given, wanted, options",
+    [
+        (6, [[1, 2], [3, 1]], [6, 5], [2, 2], {}),
+        (6, [[1, 1], [3, 1], [2, 0]], [6, 3, 4], [2, 2, 1], {"reduction": "sum"}),
+        (5, [[1, 1, 1], [3, 1, 2], [2, 0, 0]], [5, 2, 4], [3, 3, 0], {"reduction": "none", "zero_infinity": True}),
+    ],
+)
+def test_second_derivatives_of_ctc_loss(steps, labels, given, wanted, options):
+    """One is of labels that do not fit, one of no labels."""
+    strided.manual_seed(1)
+    x = strided.randn(steps, len(labels), 4, dtype=strided.float64, requires_grad=True)
+
+    def loss(x):
+        return F.ctc_loss(x.log_softmax(2), strided.tensor(labels), given, wanted, **options)
+
+    assert strided.autograd.gradcheck(loss, x) and strided.autograd.gradgradcheck(loss, x)
+    plain, recorded = (strided.autograd.grad(loss(x).sum(), x, create_graph=c)[0] for c in (False, True))
+    strided.testing.assert_close(plain, recorded)

@@ -30,28 +30,32 @@ def _extended(targets, lengths, blank, longest):
     return made, skips
 
 
+# The logarithm of 0. Where derivatives of second order are wanted it is finite, as logaddexp has none at -inf twice.
+_ZERO, _ALMOST_ZERO = -math.inf, -1e30
+
+
 def _steps(found, none, shut, forth):
     """Logarithms of the sums over ways of one step to each state: from itself, its neighbour, and the next but one,
-    where `shut` is 0 and not -inf. forth: from the states before, else from those behind. none: two of -inf."""
+    where `shut` is 0 and not `zero`. forth: from the states before, else from those behind. none: two of `zero`."""
     count = found.size(1)
     wide = strided.cat([none, found] if forth else [found, none], 1)
     one, two = wide.narrow(1, 1, count), wide.narrow(1, 0 if forth else 2, count)
     return found.logaddexp(one).logaddexp(two + shut)
 
 
-def _shut(open, dtype):
-    return strided.where(open, 0.0, -math.inf).to(dtype)
+def _shut(open, dtype, zero):
+    return strided.where(open, 0.0, zero).to(dtype)
 
 
-def _none(scores):
-    return strided.full((scores.size(1), 2), -math.inf, dtype=scores.dtype, device=scores.device)
+def _none(scores, zero):
+    return strided.full((scores.size(1), 2), zero, dtype=scores.dtype, device=scores.device)
 
 
-def _forward_sums(scores, skips, input_lengths):
+def _forward_sums(scores, skips, input_lengths, zero=_ZERO):
     """Logarithms of the sums over all ways to each state: (time, batch, states)."""
-    rows, none, shut = scores.unbind(0), _none(scores), _shut(skips, scores.dtype)
+    rows, none, shut = scores.unbind(0), _none(scores, zero), _shut(skips, scores.dtype, zero)
     first = strided.arange(scores.size(2), device=scores.device) < 2
-    sums = [strided.where(first, rows[0], -math.inf)]
+    sums = [strided.where(first, rows[0], zero)]
     shortest = int(input_lengths.min()) if len(input_lengths) else len(rows)
     for t in range(1, len(rows)):
         now = _steps(sums[-1], none, shut, True) + rows[t]
@@ -70,6 +74,16 @@ def _sums_of(scores, skips, input_lengths, target_lengths, backward):
     return _forward_sums(scores, skips, input_lengths)
 
 
+def _loss(sums, input_lengths, target_lengths, zero=_ZERO):
+    """-log of the probability of each sample's labels."""
+    last = (2 * target_lengths).unsqueeze(1)
+    ends = sums[-1].gather(1, strided.cat([last, (last - 1).clamp(min=0)], 1))
+    none = strided.stack([target_lengths < 0, target_lengths == 0], 1)
+    made = -ends.masked_fill(none, zero).logsumexp(1)
+    # No steps: only no labels fit.
+    return strided.where(input_lengths == 0, strided.where(target_lengths == 0, 0.0, -zero), made).to(made)
+
+
 class _CTC(strided.autograd.Function):
     """Graves et al., "Connectionist Temporal Classification", 2006; the gradient is that of the scores before
     log_softmax, as PyTorch has it: it is the same once it has gone through log_softmax."""
@@ -78,12 +92,7 @@ class _CTC(strided.autograd.Function):
     def forward(ctx, log_probs, states, skips, input_lengths, target_lengths, zero_infinity):
         scores = log_probs.gather(2, states.expand(log_probs.size(0), *states.shape))
         sums = _sums_of(scores, skips, input_lengths, target_lengths, False)
-        last = (2 * target_lengths).unsqueeze(1)
-        ends = sums[-1].gather(1, strided.cat([last, (last - 1).clamp(min=0)], 1))
-        ends[:, 1] = ends[:, 1].masked_fill(target_lengths == 0, -math.inf)
-        loss = -ends.logsumexp(1)
-        # No steps: only no labels fit.
-        loss = strided.where(input_lengths == 0, strided.where(target_lengths == 0, 0.0, math.inf), loss).to(loss)
+        loss = _loss(sums, input_lengths, target_lengths)
         ctx.save_for_backward(log_probs, states, skips, input_lengths, target_lengths, sums, scores, loss)
         ctx.zero_infinity = zero_infinity
         return loss.masked_fill(loss == math.inf, 0) if zero_infinity else loss
@@ -91,9 +100,16 @@ class _CTC(strided.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         log_probs, states, skips, input_lengths, target_lengths, sums, scores, loss = ctx.saved_tensors
-        back = _sums_of(scores, skips, input_lengths, target_lengths, True)
-        through = (sums + back - scores + loss.view(1, -1, 1)).exp()
         impossible = (loss == math.inf).view(1, -1, 1)
+        if strided.is_grad_enabled():  # to be differentiated again: what forward computed has no record
+            scores = log_probs.gather(2, states.expand(log_probs.size(0), *states.shape)).clamp(min=_ALMOST_ZERO)
+            sums = _forward_sums(scores, skips, input_lengths, _ALMOST_ZERO)
+            back = _backward_sums(scores, skips, input_lengths, target_lengths, _ALMOST_ZERO)
+            possible = _loss(sums, input_lengths, target_lengths, _ALMOST_ZERO)
+            loss = strided.where(loss == math.inf, 0.0 if ctx.zero_infinity else math.inf, possible)
+        else:
+            back = _sums_of(scores, skips, input_lengths, target_lengths, True)
+        through = (sums + back - scores + loss.view(1, -1, 1)).exp()
         through = through.masked_fill(through.isnan() & ~impossible, 0)  # as in PyTorch, their gradient is NaN
         total = strided.zeros_like(log_probs).scatter_add(2, states.expand_as(scores), through)
         made = (log_probs.exp() - total) * grad.view(1, -1, 1)
@@ -104,20 +120,20 @@ class _CTC(strided.autograd.Function):
         return made, None, None, None, None, None
 
 
-def _backward_sums(scores, skips, input_lengths, target_lengths):
+def _backward_sums(scores, skips, input_lengths, target_lengths, zero=_ZERO):
     """The same as _forward_sums from the end: both include the score of their own step."""
-    start = strided.full_like(scores[0], -math.inf)
+    start = strided.full_like(scores[0], zero)
     numbers = strided.arange(len(start), device=scores.device)
     start[numbers, 2 * target_lengths] = 0
     start[numbers, (2 * target_lengths - 1).clamp(min=0)] = 0
     open = strided.cat([skips[:, 2:], strided.zeros_like(skips[:, :2])], 1)
-    rows, none, shut, sums = scores.unbind(0), _none(scores), _shut(open, scores.dtype), []
+    rows, none, shut, sums = scores.unbind(0), _none(scores, zero), _shut(open, scores.dtype, zero), []
     shortest = int(input_lengths.min()) if len(input_lengths) else len(rows)
     for t in reversed(range(len(rows))):
         now = _steps(sums[-1], none, shut, False) if sums else start
         if t >= shortest - 1:  # some end here, and some before
             now = strided.where((input_lengths - 1 == t).unsqueeze(1), start, now)
-            now = now.masked_fill((t >= input_lengths).unsqueeze(1), -math.inf)
+            now = now.masked_fill((t >= input_lengths).unsqueeze(1), zero)
         sums.append(now + rows[t])
     return strided.stack(sums[::-1])
 
