@@ -158,7 +158,9 @@ def grad(
     outputs, inputs = _list(outputs), _list(inputs)
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    keep = create_graph if retain_graph is None else retain_graph
+    # Tangents of gradients go through the graph of the gradients.
+    is_dual = bool(forward_ad._levels and forward_ad._levels[-1])
+    keep = is_dual or (create_graph if retain_graph is None else retain_graph)
     given = _given(grad_outputs, len(outputs))
     if is_grads_batched:
         from ..func._backward import run_batch as run
@@ -166,7 +168,7 @@ def grad(
         from ..func._backward import run
     else:
         run = _run
-    grads = run(outputs, given, keep, create_graph, inputs)
+    grads = run(outputs, given, keep, create_graph or is_dual, inputs)
     if materialize_grads:
         if any(g is None and edge for g, edge in zip(grads, is_edge)):
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")

@@ -456,3 +456,19 @@ def test_tangents_are_printed():
         assert repr(fwAD.unpack_dual(x * x).primal) == "tensor([1., 4.])"
         assert repr(strided.ones(1)) == "tensor([1.])"
     assert repr(x) == "tensor([1., 2.])"
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_of_dual_tensors_have_tangents(create_graph):
+    """The product of a Hessian and a vector, without a graph that the program keeps; one of the gradients too."""
+    x, direction = strided.tensor([1.0, 2.0], requires_grad=True), strided.tensor([0.5, -1.0])
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(x, direction)
+        y = (dual**3).sum()
+        (grad,) = strided.autograd.grad(y, dual, create_graph=create_graph)
+        assert fwAD.unpack_dual(grad).tangent.tolist() == [3.0, -12.0]
+        given = fwAD.make_dual(strided.ones(2), strided.tensor([1.0, 0.0]))
+        (grad,) = strided.autograd.grad(dual.square(), dual, given, create_graph=create_graph)
+        assert fwAD.unpack_dual(grad).tangent.tolist() == [3.0, -2.0]
+    (grad,) = strided.autograd.grad((x**3).sum(), x)
+    assert not grad.requires_grad
