@@ -137,7 +137,8 @@ def _layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn
 @by_calls("group_norm", COMPOSED)
 def _group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
     n, c = input.shape[:2]
-    made = _normalised(input.reshape(n, num_groups, -1), [-1], eps).reshape(input.shape)
+    of_group = input.shape[1:].numel() // num_groups
+    made = _normalised(input.reshape(n, num_groups, of_group), [-1], eps).reshape(input.shape)
     along_channels = (c, *[1] * (input.ndim - 2))
     made = made if weight is None else made * weight.reshape(along_channels)
     return made if bias is None else made + bias.reshape(along_channels)

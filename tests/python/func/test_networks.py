@@ -443,3 +443,8 @@ def test_models_that_want_different_gradients_are_not_stacked():
         model.bias.requires_grad_(False)
     parameters, _ = stack_module_state(models)
     assert parameters["weight"].requires_grad and not parameters["bias"].requires_grad
+
+
+def test_group_norm_of_no_elements():
+    assert vmap(lambda x: F.group_norm(x, 1))(torch.ones(N, 0, 2)).shape == (N, 0, 2)
+    assert vmap(lambda x: F.group_norm(x, 2))(torch.ones(N, 3, 2, 0)).shape == (N, 3, 2, 0)
