@@ -150,10 +150,19 @@ def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, Any], function_ids:
                 patcher.patch(frame_dict, name, _as_a_step(value))
 
 
+def _all_by_position(function, flags, count):
+    """The function of as many arguments by position: what `*args` and `**kwargs` collect is one argument each."""
+    code = function.__code__.replace(
+        co_flags=function.__code__.co_flags & ~flags, co_argcount=count, co_posonlyargcount=0, co_kwonlyargcount=0
+    )
+    return FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
+
+
 class Tracer(TracerBase):
     """Records modules and functions as graphs. Subclasses say which modules stay whole (``is_leaf_module``)."""
 
     submodule_paths: dict[Module, str] | None = None
+    traced_func_name = "forward"  # which method of a module is recorded
 
     def __init__(
         self,
@@ -247,7 +256,7 @@ class Tracer(TracerBase):
             TraceError: the program branches on a value, or loops over one.
         """
         if isinstance(root, Module):
-            self.root, function = root, type(root).forward
+            self.root, function = root, getattr(type(root), self.traced_func_name)
             self.submodule_paths = {module: path for path, module in root.named_modules()}
         else:
             self.root, function = Module(), root
@@ -293,22 +302,35 @@ class Tracer(TracerBase):
             is_module: the first argument is ``root``.
             concrete_args: values of arguments that are no inputs, by name.
         """
-        args, kwargs = self._inputs(root_fn, is_module, concrete_args or {})
+        if isinstance(root_fn, FunctionType) and not hasattr(root_fn, "__wrapped__"):
+            flags = root_fn.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+            if flags and is_module and not root_fn.__code__.co_argcount:
+                raise RuntimeError("``self`` argument cannot be part of *args expansion!")
+            if flags:
+                args, _ = self._inputs(root_fn, is_module, concrete_args or {}, True)
+                return _all_by_position(root_fn, flags, len(args)), args
+        args, kwargs = self._inputs(root_fn, is_module, concrete_args or {}, False)
         return (functools.partial(root_fn, **kwargs) if kwargs else root_fn), args
 
-    def _inputs(self, function, bound, concrete):
+    def _inputs(self, function, bound, concrete, by_position):
         args: list[Any] = [self.root] if bound else []
         kwargs: dict[str, Any] = {}
-        for p in list(inspect.signature(function).parameters.values())[bound:]:
+        parameters = list(inspect.signature(function).parameters.values())[bound:]
+        if by_position:  # as the variables of its code stand
+            parameters.sort(key=lambda p: (p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD), p.kind))
+        for p in parameters:
             if p.name in concrete:
                 value = concrete[p.name]
             elif p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-                continue
+                if not by_position:
+                    continue
+                stars = "*" if p.kind is p.VAR_POSITIONAL else "**"
+                value = self.create_proxy("placeholder", stars + p.name, (), {}, p.name)
             else:
                 default = () if p.default is p.empty else (p.default,)
                 kind = None if p.annotation is p.empty else p.annotation
                 value = self.create_proxy("placeholder", p.name, default, {}, p.name, kind)
-            if p.kind is p.KEYWORD_ONLY:
+            if p.kind is p.KEYWORD_ONLY and not by_position:
                 kwargs[p.name] = value
             else:
                 args.append(value)

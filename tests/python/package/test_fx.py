@@ -454,3 +454,28 @@ def test_modules_with_two_programs():
 def test_classes_of_graph_modules_have_the_qualified_name_that_libraries_ask_for():
     traced = fx.symbolic_trace(nn.Linear(2, 2))
     assert type(traced).__name__ == "Linear" and "GraphModuleImpl" in str(type(traced))
+
+
+class Collecting(nn.Module):
+    def forward(self, x, scale=4, *rest, shift=5.0, **named):
+        return x * scale + rest[0] + named["last"] * shift
+
+    def minus(self, x, y):
+        return x - y
+
+
+def test_collected_arguments_are_inputs():
+    traced = fx.symbolic_trace(Collecting())
+    assert [n.target for n in traced.graph.find_nodes(op="placeholder")] == ["x", "scale", "shift", "*rest", "**named"]
+    one = strided.ones(2)
+    assert traced(one, 3, 2.0, one, last=one * 7).tolist() == [18.0, 18.0]
+    traced = fx.symbolic_trace(lambda x, *others: x + others[1])
+    assert traced(one, one, one * 2).tolist() == fx.Interpreter(traced).run(one, one, one * 2).tolist() == [3.0, 3.0]
+    with pytest.raises(RuntimeError, match="cannot be part of"):
+        fx.symbolic_trace(type("Bare", (nn.Module,), {"forward": lambda *args: args[1]})())
+
+
+def test_another_method_is_traced():
+    tracer, module = fx.Tracer(), Collecting()
+    tracer.traced_func_name = "minus"
+    assert fx.GraphModule(module, tracer.trace(module))(strided.ones(1), strided.ones(1) * 3).tolist() == [-2.0]
