@@ -125,13 +125,9 @@ def _scalar(dtype: Any, data: Any) -> Any:
 def _array(cls: Any, shape: Any, code: Any) -> Any:
     import numpy
 
-    if cls is not _ndarray:
+    if cls is not numpy.ndarray:
         raise TypeError("an array of an unknown class")
     return numpy.empty(0, "b")
-
-
-def _ndarray(*args: Any) -> Any:
-    raise TypeError("numpy.ndarray is called")
 
 
 def _set_array_state(array: Any, state: Any) -> None:
@@ -159,6 +155,13 @@ def _build_numpy() -> dict[type, Any]:
     return {numpy.ndarray: _set_array_state, **{type(numpy.dtype(c)): _set_dtype_state for c in codes}}
 
 
+def _numpy_class() -> dict[str, Any]:
+    """The class of arrays, which files hold and do not call: one item in a tuple."""
+    import numpy
+
+    return {"numpy.ndarray": (numpy.ndarray,)}
+
+
 # ---------------------------------------------------------------- the lists
 
 
@@ -174,7 +177,6 @@ def _fixed() -> dict[str, Any]:
         "torch.nn.parameter.Parameter": _parameter,
         "collections.Counter": _counter,
         "numpy.dtype": _numpy_dtype,
-        "numpy.ndarray": _ndarray,
     }
     for module in ("numpy._core.multiarray", "numpy.core.multiarray"):
         found[f"{module}.scalar"] = _scalar
@@ -213,12 +215,12 @@ def constructors(allowed: dict[str, Any], encoding: str = "utf-8") -> tuple[Any,
     build = {one: restore_state for one in classes}
     # (Before NumPy is imported no pickle can have made an array: the first that does imports it.)
     build = {**_build_numpy(), **build}
-    return {**_FIXED, **allowed}, build, frozenset({collections.Counter} | classes), encoding
+    return {**_FIXED, **_numpy_class(), **allowed}, build, frozenset({collections.Counter} | classes), encoding
 
 
 def known_names(allowed: dict[str, Any]) -> set[str]:
     """The names in both lists."""
-    return _FIXED.keys() | allowed.keys()
+    return _FIXED.keys() | _numpy_class().keys() | allowed.keys()
 
 
 # ---------------------------------------------------------------- the other way

@@ -55,13 +55,25 @@ def _type_form(form: Any, parameters: Any) -> Any:
 _LIMITED = {getattr: ("builtins.getattr", _method), operator.getitem: ("_operator.getitem", _type_form)}
 
 
-def _note_called(function: Any) -> str | None:
-    """The name of what makes an object; None for what no file may call: functions that are no Python code."""
+def _note_called(function: Any, obj: Any) -> str | None:
+    """The name of what makes ``obj``; None for what no file may call: compiled functions of others than its class."""
     if type(function) is type(getattr) and function in _LIMITED:
         name, limited = _LIMITED[function]
         _written[name] = limited
         return name
-    if not isinstance(function, (type, FunctionType)) or not _is_found(function):
+    may_be_called = isinstance(function, (type, FunctionType)) or _is_of_package(function, type(obj))
+    return _note(function) if may_be_called else None
+
+
+def _is_of_package(function: Any, kind: type) -> bool:
+    """Whether a compiled function is of the package of a class, which makes its objects with it."""
+    top = (getattr(function, "__module__", None) or "").partition(".")[0]
+    return top == kind.__module__.partition(".")[0] and top not in ("", "builtins", "__main__")
+
+
+def _note(function: Any) -> str | None:
+    """The name of a class or function, which files may call from now on; None for one that has no name."""
+    if not hasattr(function, "__qualname__") or not _is_found(function):
         return None
     name = file_name_of(function)
     _written[name] = function
@@ -85,7 +97,7 @@ def describe(obj: Any) -> Any:
     (name, arguments, state, items, pairs), or None where Python's pickle would fail as well.
     """
     if isinstance(obj, types.UnionType):  # int | None
-        return _note_called(operator.getitem), (typing.Union, obj.__args__), None, None, None
+        return _note_called(operator.getitem, obj), (typing.Union, obj.__args__), None, None, None
     # list[int] and Optional[int] have a name, which is that of the type without its parameters.
     is_form = isinstance(obj, types.GenericAlias) or (type(obj).__module__ == "typing" and not isinstance(obj, type))
     if hasattr(obj, "__qualname__") and not isinstance(obj, MethodType) and not is_form:  # a class or a function
@@ -97,7 +109,7 @@ def describe(obj: Any) -> Any:
         _written.setdefault(file_name_of(obj), Referred((obj,)))
         return file_name_of(obj), None, None
     if is_of_plain_class(obj):
-        return None if (name := _note_called(type(obj))) is None else describe_tensor(obj, name)
+        return None if (name := _note(type(obj))) is None else describe_tensor(obj, name)
     try:
         parts = reduced(obj)
     except TypeError:  # a lock, a generator, a file
@@ -108,7 +120,9 @@ def describe(obj: Any) -> Any:
         return None
     function, args, state, items, pairs = (*parts, None, None, None)[:5]
     is_new = getattr(function, "__name__", "") == "__newobj__"
-    if (name := _note_called(args[0] if is_new else function)) is None:
+    if (name := _note_called(args[0] if is_new else function, obj)) is None:
+        return None
+    if (state, items, pairs) != (None, None, None) and _note(type(obj)) is None:  # only known classes are filled
         return None
     listed = None if items is None else list(items)
     mapped = None if pairs is None else [one for pair in pairs for one in pair]

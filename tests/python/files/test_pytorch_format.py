@@ -262,6 +262,13 @@ class Point:
         self.x = x
 
 
+def test_arrays_where_their_class_is_allowed():
+    for allowed in ([], [np.ndarray]):
+        with S.safe_globals(allowed):
+            loaded = trip({"array": np.arange(3), "class": np.ndarray})
+        assert loaded["array"].tolist() == [0, 1, 2] and loaded["class"] is np.ndarray
+
+
 def test_safe_globals():
     point = Point(torch.ones(2))
     with pytest.raises(pickle.PicklingError, match=r"Point.*add_safe_globals"):

@@ -168,6 +168,62 @@ for one in forms + held + [forms]:
     )
 
 
+def test_objects_of_compiled_classes(tmp_path):
+    # Their classes are made by functions that are no Python code, which belong to the same package.
+    run(
+        CLASSES
+        + """
+import array
+import numpy as np
+
+for made in (np.random.default_rng(3), np.random.RandomState(3), np.random.Generator(np.random.PCG64(1))):
+    same = trip(made, weights_only=False)
+    assert type(same) is type(made) and same.normal() == made.normal()
+seeds = trip(np.random.SeedSequence(4), weights_only=False)
+assert seeds.generate_state(2).tolist() == np.random.SeedSequence(4).generate_state(2).tolist()
+
+masked = trip(np.ma.array([1, 2], mask=[False, True]), weights_only=False)
+assert type(masked) is np.ma.MaskedArray and masked.tolist() == [1, None]
+records = np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")])
+for made in (np.array(["a", None, 3], dtype=object), np.array(["ab", "c"]), np.array(["2020-01-01"], dtype="M8[D]"),
+             records, np.rec.array(records), np.matrix([[1, 2]]), np.array([1, 2]), np.ones((2, 3), order="F")):
+    same = trip({"one": made, "two": np.arange(3)}, weights_only=False)
+    assert type(same["one"]) is type(made) and same["one"].dtype == made.dtype and same["one"].tolist() == made.tolist()
+    assert same["two"].tolist() == [0, 1, 2]
+held = trip(np.array([{"a": torch.ones(2)}], dtype=object), weights_only=False)
+assert held[0]["a"].tolist() == [1, 1]
+for made in (np.dtype("O"), np.dtype([("a", "f4")]), np.datetime64("2020-01-01"), array.array("d", [1, 2]), np.ndarray):
+    same = trip([made], weights_only=False)[0]
+    assert type(same) is type(made) and same == made
+""",
+        tmp_path,
+    )
+
+
+@pytest.mark.parametrize("function", ["numpy._core.multiarray.fromfile", "numpy._core.multiarray.scalar"])
+def test_compiled_functions_of_a_package_stay_unknown(tmp_path, function):
+    # ... unless an object of its classes was made of them.
+    import numpy
+
+    module, _, name = function.rpartition(".")
+    archive(tmp_path / "hostile.pt", [Call(getattr(sys.modules[module], name), numpy.dtype("O"), b"12345678")])
+    told = run(
+        CLASSES
+        + """
+import numpy as np
+
+trip(np.random.default_rng(3), weights_only=False)
+trip(np.array([None]), weights_only=False)
+try:
+    torch.load("hostile.pt", weights_only=False)
+except pickle.UnpicklingError as problem:
+    print("refused")
+""",
+        tmp_path,
+    )
+    assert told == "refused\n"
+
+
 class Call:
     def __init__(self, function, *args):
         self.parts = function, args
