@@ -140,6 +140,11 @@ class AdamW(Adam):
             differentiable=differentiable, fused=fused, decoupled_weight_decay=True,
         )  # fmt: skip
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:  # also those that Adam has saved, and those of before the option existed
+            group["decoupled_weight_decay"] = True
+
 
 class Adamax(Optimizer):
     """Adam with the largest gradient, slowly forgotten, in the place of the root (the same paper)."""

@@ -7,6 +7,7 @@ import math
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
+from inspect import signature
 from typing import TYPE_CHECKING
 
 import strided
@@ -119,6 +120,18 @@ def _default_to_fused_or_foreach(
 def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
     """The types of devices whose optimizers may keep their count of steps in a tensor there."""
     return ["cuda", "xpu", "hpu", *(["xla"] if supports_xla else [])]
+
+
+@functools.cache
+def _off_options(kind: type) -> dict[str, Any]:
+    """The options of an optimizer of this package that are off by default: also in groups saved before they existed.
+
+    A class of the user's has none but those of the class that it extends.
+    """
+    inits = [vars(one)["__init__"] for one in kind.__mro__ if "__init__" in vars(one)]
+    own = next((one for one in inits if getattr(one, "__globals__", {}).get("__package__") == __package__), None)
+    options = {} if own is None else {name: one.default for name, one in signature(own).parameters.items()}
+    return {name: value for name, value in options.items() if value is None or value is False}
 
 
 class Optimizer:
@@ -334,7 +347,7 @@ class Optimizer:
         for name in _HOOKS:
             self.__dict__.setdefault(name, OrderedDict())
         for group in self.param_groups:
-            for name, value in self.__dict__.get("defaults", {}).items():
+            for name, value in _off_options(type(self)).items():
                 group.setdefault(name, value)
 
     def __repr__(self) -> str:

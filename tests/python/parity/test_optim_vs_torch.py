@@ -122,6 +122,54 @@ def test_optimizer(text):
     assert plain(again.state_dict()["state"]) == plain(mine["state"])
 
 
+def own_optimizer(t):
+    class Own(t.optim.Optimizer):
+        def __init__(self, params, lr=1.0, fast=False):
+            super().__init__(params, {"lr": lr, "fast": fast})
+
+        def __setstate__(self, state):
+            super().__setstate__(state)
+            for group in self.param_groups:
+                group.setdefault("fast", False)
+
+    return Own
+
+
+@pytest.mark.parametrize(
+    "make, options, missing",
+    [
+        (lambda t: t.optim.Adam, {"amsgrad": True}, ["amsgrad", "capturable", "fused"]),
+        (lambda t: t.optim.AdamW, {}, ["decoupled_weight_decay", "differentiable"]),
+        (lambda t: type("Mine", (t.optim.NAdam,), {}), {"maximize": True}, ["maximize", "decoupled_weight_decay"]),
+        (lambda t: t.optim.SGD, {"lr": 0.1, "nesterov": True, "momentum": 0.5}, ["nesterov", "maximize", "lr"]),
+        (lambda t: t.optim.Rprop, {"maximize": True}, ["maximize", "foreach"]),
+        (own_optimizer, {"fast": True}, ["fast", "lr"]),
+    ],
+    ids=["Adam", "AdamW", "subclass", "SGD", "Rprop", "own"],
+)
+def test_groups_that_were_saved_before_an_option_existed(make, options, missing):
+    loaded = []
+    for t in (torch, strided):
+        opt = make(t)([t.nn.Parameter(t.ones(2))], **options)
+        state = opt.state_dict()
+        for name in missing:
+            del state["param_groups"][0][name]
+        opt.load_state_dict(state)
+        loaded.append({name: value for name, value in opt.param_groups[0].items() if name != "params"})
+    assert loaded[0] == loaded[1]
+
+
+@pytest.mark.parametrize("saved, reader", [("Adam", "AdamW"), ("AdamW", "Adam"), ("AdamW", "own")])
+def test_groups_of_another_optimizer(saved, reader):
+    loaded = []
+    for t in (torch, strided):
+        p = [t.nn.Parameter(t.ones(2))]
+        opt = own_optimizer(t)(p) if reader == "own" else getattr(t.optim, reader)(p)
+        opt.load_state_dict(getattr(t.optim, saved)(p, lr=0.3).state_dict())
+        loaded.append({name: value for name, value in opt.param_groups[0].items() if name != "params"})
+    assert loaded[0] == loaded[1]
+
+
 SCHEDULERS = [
     "StepLR(opt, 3)",
     "StepLR(opt, 2, gamma=0.5)",
