@@ -23,6 +23,7 @@ class Backend(str):
 
     UNDEFINED, MPI, GLOO, NCCL, UCC, XCCL = "undefined", "mpi", "gloo", "nccl", "ucc", "xccl"
     backend_list = ["undefined", "mpi", "gloo"]
+    default_device_backend_map = {"cpu": "gloo", "cuda": "gloo"}  # between processes that no MPI has started
 
     def __new__(cls, name: str) -> Backend:
         if not isinstance(name, str):
@@ -40,11 +41,18 @@ def named_elsewhere(call: str, backend: Any) -> list[str]:
 
 
 def get_default_backend_for_device(device: Any) -> str:
-    """``"mpi"``, for every device."""
-    from .. import _C
+    """``"mpi"`` for ranks that MPI has started, and simulated ones; else ``"gloo"``.
 
-    _C.device(device)
-    return "mpi"
+    ValueError for devices that no backend takes.
+    """
+    from .. import _C
+    from ._comm import this_rank
+    from ._mpi import started_by_mpi
+
+    backend = Backend.default_device_backend_map.get(_C.device(device).type)
+    if backend is None:
+        raise ValueError(f"Default backend not registered for device : {device}")
+    return "mpi" if this_rank.world is not None or started_by_mpi() else backend
 
 
 def is_mpi_available() -> bool:

@@ -301,6 +301,15 @@ def test_other_backends_are_mpi_with_one_warning():
     assert len(caught) == 2 and {w.filename for w in caught} == {__file__}
 
 
+def test_default_backends():
+    assert dist.Backend.default_device_backend_map["cpu"] == "gloo"
+    assert dist.simulate(2, lambda: dist.get_default_backend_for_device("cpu")) == ["mpi", "mpi"]
+    if dist.world().size == 1:
+        assert dist.get_default_backend_for_device(strided.device("cpu")) == "gloo"
+    with pytest.raises(ValueError, match="not registered for device : meta"):
+        dist.get_default_backend_for_device("meta")
+
+
 def test_torchrun_without_mpi_is_named(monkeypatch):
     for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.delenv(name, raising=False)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 HEAD = """
 import os, socket, sys, time, traceback
 import strided as torch
@@ -276,7 +278,8 @@ def test_ranks_that_do_not_come_and_strangers():
     assert out.split()[-1] == "ends" and "Assertion" not in out, out
 
 
-def test_spawned_processes(tmp_path):
+@pytest.mark.parametrize("backend", ['"gloo"', 'dist.get_default_backend_for_device("cpu")'])
+def test_spawned_processes(tmp_path, backend):
     """What PyTorch's programs do: multiprocessing.spawn, and a group of the backend "gloo"."""
     script = tmp_path / "program.py"
     script.write_text(
@@ -289,7 +292,7 @@ def test_spawned_processes(tmp_path):
 
         def work(rank, size, port):
             os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = "localhost", str(port)
-            dist.init_process_group("gloo", rank=rank, world_size=size)
+            dist.init_process_group(BACKEND, rank=rank, world_size=size)
             torch.manual_seed(rank)
             net = DDP(torch.nn.Linear(3, 1))
             opt = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -304,7 +307,7 @@ def test_spawned_processes(tmp_path):
 
         if __name__ == "__main__":
             mp.spawn(work, args=(2, %d), nprocs=2)
-        """)
+        """).replace("BACKEND", backend)
         % free_port()
     )
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PMI_", "OMPI_", "SLURM_"))} | {
