@@ -65,9 +65,11 @@ class _OfDtype(type):
 
         if not args:
             args = ((0,),)
-        elif len(args) > 1 and all(isinstance(a, int) for a in args):
+        elif all(isinstance(a, int) for a in args):
             args = (args,)
-        return sparse_coo_tensor(*args, dtype=cls.dtype, **kwargs)
+        kept = len(args) > 1 and isinstance(args[1], _C.Tensor)  # as in PyTorch, whatever the type's name is
+        dtype = None if kept else cls.dtype
+        return sparse_coo_tensor(*args, dtype=dtype, **kwargs)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, _C.Tensor) and instance.is_sparse and instance.dtype is cls.dtype

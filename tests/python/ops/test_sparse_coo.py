@@ -67,7 +67,7 @@ def test_constructor():
         torch.sparse_coo_tensor([[0, -1]], [1.0, 2.0], (2,))
     with pytest.raises(RuntimeError, match="sparse_dim = 1, dense_dim = 0"):
         torch.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (2, 3))
-    old = torch.sparse.DoubleTensor(torch.tensor([[0, 1]]), torch.tensor([1.0, 2.0]), torch.Size([2]))
+    old = torch.sparse.DoubleTensor(2)
     assert old.dtype is torch.float64 and isinstance(old, torch.sparse.DoubleTensor)
     assert not isinstance(old, torch.sparse.FloatTensor) and not isinstance(torch.ones(2), torch.sparse.FloatTensor)
 

@@ -10,6 +10,14 @@ CALLS = {
     "text_dense_axis": lambda m, s: m.arange(8.0).reshape(2, 2, 2).to_sparse(1),
     "inferred_size": lambda m, s: m.sparse_coo_tensor([[0, 1], [1, 0]], [1, 2]),
     "empty": lambda m, s: m.sparse_coo_tensor((2, 3)),
+    **{
+        f"legacy_{name}": lambda m, s, name=name: getattr(m.sparse, name)(
+            m.tensor([[0, 1]]), m.tensor([1, 2], dtype=m.float64), m.Size([2])
+        )
+        for name in ("FloatTensor", "DoubleTensor", "LongTensor")
+    },
+    "legacy_without_size": lambda m, s: m.sparse.HalfTensor(m.tensor([[0, 1]]), m.tensor([1, 2])),
+    "legacy_size": lambda m, s: m.sparse.DoubleTensor(2), "legacy_sizes": lambda m, s: m.sparse.FloatTensor(2, 3),
     "leaf": lambda m, s: m.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (2,), dtype=m.float64, requires_grad=True),
     "short_leaf": lambda m, s: m.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (2,), requires_grad=True),
     "long_dtype": lambda m, s: s.to(m.complex128).requires_grad_(),
