@@ -203,6 +203,27 @@ class _Functions:
         return self.AccumulateGrad
 
 
+def _get_accelerator(check: bool | None = None) -> _C.device:
+    """The device of ``accelerator.current_accelerator``, or the CPU.
+
+    Args:
+        check: whether there has to be a device.
+    """
+    from ..accelerator import current_accelerator
+
+    return current_accelerator(bool(check)) or _C.device("cpu")
+
+
+def _module(name: str) -> Any:
+    """``torch._C._functorch``: a module of the compiled module is imported when it is first asked for."""
+    import importlib.util
+
+    whole = f"{_C.__name__}.{name}"
+    if name.startswith("__") or importlib.util.find_spec(whole) is None:
+        raise AttributeError(f"module '{_C.__name__}' has no attribute '{name}'")
+    return importlib.import_module(whole)
+
+
 def install() -> None:
     """Puts the names into the compiled module."""
     for function in (
@@ -213,11 +234,13 @@ def install() -> None:
         _are_functorch_transforms_active,
         _mps_is_available,
         _get_default_device,
+        _get_accelerator,
         _show_config,
         _parallel_info,
         *map(_jit_switch, ("_jit_set_profiling_executor", "_jit_set_profiling_mode")),
     ):
         setattr(_C, function.__name__, function)
+    _C.__getattr__ = _module  # type: ignore[method-assign]
     for name in ("Graph", "Value", "ScriptFunction"):
         setattr(_C, name, absent(name, f"{_HERE}._C"))
     for name in ("DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_AutoDispatchBelowAutograd", "Tag"):

@@ -272,7 +272,7 @@ def test_the_order_of_the_calls_does_not_follow_the_order_of_gradients():
 
     def program(rank, n):
         model = DDP(Sum(), bucket_cap_mb=1e-5)
-        assert len(model._reducer._buckets) == 6
+        assert len(model.reducer._buckets) == 6
         order = list(range(6)) if rank == 0 else [3, 0, 5, 1, 4, 2]
         model(order).sum().backward()
         return [p.grad for p in model.parameters()]
@@ -533,3 +533,45 @@ def test_replicated_in_place():
         return net[0].weight.sum().item()
 
     assert len(set(grouped(2, program))) == 1
+
+
+@pytest.mark.parametrize("finds_unused", [False, True])
+def test_a_backward_that_no_forward_has_prepared(finds_unused):
+    """What Lightning does where the program calls backward itself."""
+
+    def program():
+        dist.init_process_group("mpi")
+        rank = dist.get_rank()
+        net = nn.ModuleDict({"a": nn.Linear(1, 1, bias=False), "b": nn.Linear(1, 1, bias=False)})
+        model = DDP(net, find_unused_parameters=finds_unused)
+        loss = net["a"](strided.full((1, 1), rank + 1.0)).sum()
+        if not finds_unused:
+            loss = loss + net["b"](strided.full((1, 1), rank + 3.0)).sum()
+        assert isinstance(model.reducer, strided._C._distributed_c10d.Reducer) and not model.reducer._rebuild_buckets()
+        model.reducer.prepare_for_backward([loss] if finds_unused else [])
+        loss.backward()
+        return [None if p.grad is None else p.grad.item() for p in net.parameters()]
+
+    assert dist.simulate(2, program) == [[1.5, None if finds_unused else 3.5]] * 2
+
+
+def test_what_libraries_ask_about_a_model():
+    from strided.distributed.utils import _sync_module_states
+
+    def program():
+        dist.init_process_group("mpi")
+        rank = dist.get_rank()
+        model = DDP(nn.Linear(2, 3), bucket_cap_mb=1)
+        told = model._get_ddp_logging_data()
+        assert (told["world_size"], told["rank"], told["module_name"]) == (2, rank, "Linear")
+        assert (told["total_parameter_size_bytes"], told["num_parameter_tensors"]) == (36, 2)
+        assert told["bucket_cap_bytes"] == model.bucket_bytes_cap == 1 << 20 and not told.get("can_set_static_graph")
+        other = nn.BatchNorm1d(2)
+        with strided.no_grad():
+            other.weight.fill_(rank)
+            other.bias.fill_(rank)
+            other.running_mean.fill_(rank)
+        _sync_module_states(other, model.process_group, 1, src=1, params_and_buffers_to_ignore={"bias"})
+        return [t[0].item() for t in (other.weight, other.bias, other.running_mean)]
+
+    assert dist.simulate(2, program) == [[1, 0, 1], [1, 1, 1]]

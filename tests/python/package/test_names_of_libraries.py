@@ -855,3 +855,11 @@ def test_names_of_positions_in_module_lists():
     assert (layers._get_abs_string_index(-1), layers._get_abs_string_index(0)) == ("1", "0")
     with pytest.raises(IndexError, match="index 2 is out of range"):
         layers._get_abs_string_index(2)
+
+
+def test_accelerator_of_the_core():
+    assert (
+        strided._C._get_accelerator().type == (strided.accelerator.current_accelerator() or strided.device("cpu")).type
+    )
+    with pytest.raises(AttributeError, match="has no attribute '_nothing'"):
+        strided._C._nothing

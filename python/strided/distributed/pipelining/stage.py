@@ -229,7 +229,7 @@ class PipelineStage:
         if isinstance(self.submod, DistributedDataParallel):
             yield
             if last and self.submod.require_backward_grad_sync:
-                self.submod._reducer.average()
+                self.submod.reducer.average()
             return
         states = [m._fully_sharded for m in self.submod.modules() if isinstance(m, Sharding)]
         before = [state.averages for state in states]

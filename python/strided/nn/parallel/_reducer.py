@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ... import _C
 from ...autograd import no_grad
+from ...distributed.utils import views
 
 if TYPE_CHECKING:
     from ..._typing import Any, Callable, Sequence, Tensor
@@ -45,9 +46,20 @@ class GradBucket:
         return self._last
 
 
-def views(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
-    """Parts of a flat tensor in the shapes of others."""
-    return [part.view(p.shape) for part, p in zip(flat.split([p.numel() for p in like]), like)]
+def _reached(tensors: Sequence[Tensor]) -> set[int]:
+    """The leaves that a backward from these tensors comes to, by id."""
+    seen: set[Any] = set()
+    found = {id(t) for t in tensors if t.is_leaf}
+    todo = [t.grad_fn for t in tensors if t.grad_fn is not None]
+    while todo:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            found.add(id(node.variable))
+        todo += [following for following, _ in node.next_functions]
+    return found
 
 
 def buckets(parameters: Sequence[Tensor], first: int, size: int) -> list[list[int]]:
@@ -108,6 +120,24 @@ class Reducer:
         self._ready.clear()
         self._left = [len(group) for group in self._buckets]
         self._next, self._running = 0, []
+
+    def unused(self, tensors: Sequence[Tensor]) -> list[int]:
+        """The parameters, by number, that a backward from these tensors does not come to."""
+        reached = _reached(tensors)
+        return [k for k, p in enumerate(self._parameters) if id(p) not in reached]
+
+    def prepare_for_backward(self, tensors: Sequence[Tensor]) -> None:
+        """The next backward is to be averaged, whatever forward it is of (libraries call it before their own backward).
+
+        Args:
+            tensors: what it begins at, if it may leave out parameters; else none.
+        """
+        self.prepare(self.unused(tensors) if tensors else ())
+        self.begin()
+
+    def _rebuild_buckets(self) -> bool:
+        """False: the buckets are those of the order of parameters, and are not made anew."""
+        return False
 
     def begin(self) -> None:
         """A backward comes to what forward returned: parameters that it will not reach are done."""

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING
 import strided
 
 from ... import _C
-from ...autograd import Function, no_grad
+from ...autograd import Function
 from ...distributed.algorithms.join import Joinable
+from ...distributed.utils import fill_from
 from ..modules.module import Module
-from ._reducer import GradBucket, Reducer, views
+from ._reducer import GradBucket, Reducer
 
 if TYPE_CHECKING:
     from ..._typing import Any, Callable, Iterator, Sequence, Tensor
     from ...distributed.algorithms.join import Join, JoinHook
 
 __all__ = ["DistributedDataParallel"]
-
-_TOGETHER = 25 << 20  # bytes of parameters or buffers that one broadcast takes
 
 
 class _Begin(Function):
@@ -68,22 +67,6 @@ def _replaced(value: Any, new: dict[int, Tensor]) -> Any:
 
         return dataclasses.replace(value, **{k: _replaced(getattr(value, k), new) for k in value.__dataclass_fields__})
     return value
-
-
-def _reached(tensors: Sequence[Tensor]) -> set[int]:
-    """The leaves that a backward from these tensors comes to, by id."""
-    seen: set[Any] = set()
-    found = {id(t) for t in tensors if t.is_leaf}
-    todo = [t.grad_fn for t in tensors if t.grad_fn is not None]
-    while todo:
-        node = todo.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if hasattr(node, "variable"):
-            found.add(id(node.variable))
-        todo += [following for following, _ in node.next_functions]
-    return found
 
 
 class DistributedDataParallel(Module, Joinable):
@@ -168,12 +151,11 @@ class DistributedDataParallel(Module, Joinable):
         if init_sync:
             self._compare()
             self._from_first([p.detach() for p in module.parameters()] + list(module.buffers()))
-        limit = int((25 if bucket_cap_mb is None else bucket_cap_mb) * 1024 * 1024)
-        self._reducer = Reducer(
-            [name for name, _ in named], [p for _, p in named], self._comm, limit, gradient_as_bucket_view,
-            find_unused_parameters or static_graph,
+        self.bucket_bytes_cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * 1024 * 1024)
+        self.reducer = Reducer(
+            [name for name, _ in named], [p for _, p in named], self._comm, self.bucket_bytes_cap,
+            gradient_as_bucket_view, find_unused_parameters or static_graph,
         )  # fmt: skip
-        self._parameter_ids = [id(p) for _, p in named]
 
     def _compare(self) -> None:
         """RuntimeError on all ranks if their parameters differ in name, shape or dtype."""
@@ -187,22 +169,21 @@ class DistributedDataParallel(Module, Joinable):
                     f"DistributedDataParallel: rank {rank} has parameters that rank 0 does not have: {here} and {there}"
                 )
 
-    @no_grad()
     def _from_first(self, tensors: Sequence[Tensor], root: int = 0) -> None:
-        """Fills tensors with those of rank 0, or another, many in one call."""
-        by_kind: dict[Any, list[Tensor]] = {}
-        for t in tensors:
-            by_kind.setdefault((t.dtype, t.device), []).append(t)
-        for kind in by_kind.values():
-            while kind:
-                some, size = [], 0
-                while kind and (not some or size < _TOGETHER):
-                    some.append(kind.pop(0))
-                    size += some[-1].numel() * some[-1].dtype.itemsize
-                flat = strided.cat([t.reshape(-1) for t in some])
-                self._comm.broadcast(flat, root)
-                for t, found in zip(some, views(flat, some)):
-                    t.copy_(found)
+        """Fills tensors with those of rank 0, or another."""
+        fill_from(self._comm, tensors, root)
+
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """What this object was made with, by PyTorch's names, for libraries that look at it."""
+        parameters = [p for p in self.module.parameters() if p.requires_grad]
+        return {
+            "module_name": type(self.module).__name__, "backend_name": self.process_group.name(),
+            "world_size": self.process_group.size(), "rank": self.process_group.rank(),
+            "num_parameter_tensors": len(parameters), "total_parameter_size_bytes": sum(p.nbytes for p in parameters),
+            "broadcast_buffers": int(self.broadcast_buffers), "bucket_cap_bytes": self.bucket_bytes_cap,
+            "find_unused_parameters": int(self.find_unused_parameters),
+            "gradient_as_bucket_view": int(self.gradient_as_bucket_view),
+        }  # fmt: skip
 
     def will_sync_module_buffers(self) -> bool:
         """Whether the next forward begins with the buffers of rank 0."""
@@ -222,14 +203,13 @@ class DistributedDataParallel(Module, Joinable):
             return result
         self.require_forward_param_sync = True
         if not (self.find_unused_parameters or self.static_graph):
-            self._reducer.prepare(())
+            self.reducer.prepare(())
             return result
         tensors = [t for t in _leaves(result) if t.requires_grad]
-        reached = _reached(tensors)
-        self._reducer.prepare([k for k, p in enumerate(self._parameter_ids) if p not in reached])
+        self.reducer.prepare(self.reducer.unused(tensors))
         if not tensors:
             return result
-        made = _Begin.apply(self._reducer, *tensors)
+        made = _Begin.apply(self.reducer, *tensors)
         return _replaced(result, {id(t): new for t, new in zip(tensors, made)})
 
     @contextlib.contextmanager
@@ -255,9 +235,9 @@ class DistributedDataParallel(Module, Joinable):
         """
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
-        if self._reducer.hook is not None:
+        if self.reducer.hook is not None:
             raise RuntimeError("register_comm_hook can only be called once.")
-        self._reducer.hook = lambda bucket: hook(state, bucket)
+        self.reducer.hook = lambda bucket: hook(state, bucket)
 
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
@@ -282,7 +262,7 @@ class DistributedDataParallel(Module, Joinable):
         """What ``Join`` has a rank do that has no more batches."""
         from ._join import Shadow
 
-        self._reducer.divides_by_all = kwargs.get("divide_by_initial_world_size", True)
+        self.reducer.divides_by_all = kwargs.get("divide_by_initial_world_size", True)
         return Shadow(self)
 
     @property
