@@ -77,10 +77,7 @@ void put(const char* op, const Tensor& out, const Tensor& result) {
   if (out.shape() == result.shape()) {
     copy_into(out, result);
   } else if (can_take_over(out, result)) {
-    leave_base(out);
-    change_storage(out.impl()->storage, result.impl()->storage);
-    out.impl()->layout = result.layout();
-    out.impl()->numel = result.numel();
+    give_memory(out, result, false);
   } else {
     resize(op, out, result.shape());
     copy_into(out, result);

@@ -28,7 +28,6 @@ SavedTensor::SavedTensor(const Tensor& t) {
       "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and "
       "use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
   counted_.holds = true;
-  version_ = t.storage().version();
   if (t.requires_grad()) {
     node_ = grad_fn(t);
     if (node_) output_ = t.impl()->autograd->output;
@@ -36,6 +35,7 @@ SavedTensor::SavedTensor(const Tensor& t) {
   }
   if (saving) packed_ = saving->pack(t);
   else tensor_ = t.requires_grad() && !node_ ? t : kept_view(t);
+  if (tensor_.defined()) version_ = version_of(tensor_);
 }
 
 SavedTensor SavedTensor::output(const Tensor& out, int output) {
@@ -101,7 +101,7 @@ std::string short_name(const std::string& node) { return node.substr(0, node.rfi
       "one of the variables needed for gradient computation has been modified by an inplace operation: [torch.",
       cpp_name_of(t.dtype()), "Tensor ", t.shape(), "]",
       maker ? concat(", which is output ", output, " of ", short_name(maker->name()), ",") : "", " is at version ",
-      t.storage().version(), "; expected version ", expected, " instead.",
+      version_of(t), "; expected version ", expected, " instead.",
       running ? concat(" It was saved for ", running->name()) : "",
       writer ? concat(", and last modified by ", writer, ".") : "",
       make_trace ? " Hint: the backtrace further above shows the operation that failed to compute its gradient. The "
@@ -121,7 +121,7 @@ Tensor SavedTensor::get() const {
     t = packed->unpack();
   } else {
     if (!t.defined()) return t;
-    if (t.storage().version() != version_) was_modified(t, maker, output_, version_);
+    if (version_of(t) != version_) was_modified(t, maker, output_, version_);
   }
   if (!maker) return t;
   t = kept_view(t);

@@ -96,7 +96,7 @@ PyObject* get_cdata(PyObject* o, void*) { return PyLong_FromVoidPtr(self_of(o).i
 PyObject* get_version(PyObject* o, void*) {
   return guarded<PyObject*>(nullptr, [&] {
     STRIDED_CHECK(!self_of(o).impl()->of_inference(), RuntimeError, "Inference tensors do not track version counter.");
-    return PyLong_FromUnsignedLong(self_of(o).storage().version());
+    return PyLong_FromUnsignedLong(version_of(self_of(o)));
   });
 }
 

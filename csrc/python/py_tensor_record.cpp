@@ -136,11 +136,7 @@ int set_data(PyObject* o, PyObject* value, void*) {
     const Tensor &t = unwrap(o), &v = unwrap(value);
     STRIDED_CHECK(!t.requires_grad() || is_floating(v.dtype()) || is_complex(v.dtype()), RuntimeError,
                   "data set to a tensor that requires gradients must be floating point or complex dtype");
-    change_storage(t.impl()->storage, v.impl()->storage);
-    t.impl()->layout = v.layout();
-    t.impl()->numel = v.numel();
-    t.impl()->dtype = v.dtype();
-    t.impl()->base = nullptr;
+    give_memory(t, v, false);
     return 0;
   });
 }

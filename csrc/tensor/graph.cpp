@@ -151,6 +151,18 @@ AutogradMeta& autograd_meta(const Tensor& t) {
   return *meta;
 }
 
+void give_memory(const Tensor& t, const Tensor& from, bool counts) {
+  const uint32_t version = version_of(t) + counts;
+  TensorImpl& impl = *t.impl();
+  impl.base = nullptr;
+  impl.view_kind = ViewKind::Plain;
+  change_storage(impl.storage, from.impl()->storage);
+  impl.layout = from.layout();
+  impl.numel = from.numel();
+  impl.dtype = from.dtype();
+  if (impl.autograd) impl.autograd->version_shift = version - impl.storage->version();
+}
+
 bool grad_asked() { return asked && !grad_quiet; }
 void set_grad_enabled(bool on) {
   asked = on;

@@ -112,9 +112,17 @@ struct AutogradMeta {
   bool any_grad_dtype = false;                    // of a leaf: its gradient keeps the dtype that it has
   Ref<GradBox> retained;                          // of another tensor whose gradient shall be kept
   std::vector<Ref<Hook>> hooks, post_accumulate;  // of a leaf
+  uint32_t version_shift = 0;                     // of one that was given other memory: its version goes on from there
 };
 
 AutogradMeta& autograd_meta(const Tensor& t);  // makes it when there is none
+// Counts the changes of a tensor: the writes to its storage, and those that came with other memory.
+inline uint32_t version_of(const Tensor& t) {
+  return t.storage().version() + (t.impl()->autograd ? t.impl()->autograd->version_shift : 0);
+}
+// t, from now on a view of what `from` is a view of. A graph may hold a leaf itself: `counts` says whether it is told
+// that its leaf was changed. Without, it reads the new memory (x.data = ...).
+void give_memory(const Tensor& t, const Tensor& from, bool counts);
 // Called by every new node while it is set: the place of the forward call, for anomaly mode.
 extern Ref<RefCounted> (*make_trace)();
 // Asked for every operation: in the fastest kind of thread-local memory, of which a shared library may have a little.

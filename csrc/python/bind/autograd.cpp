@@ -48,7 +48,7 @@ void set_modes(bool grad, bool inference) {
   set_grad_enabled(grad);
 }
 bool is_inference(const Tensor& x) { return x.storage().of_inference(); }
-int64_t count_writes(const Tensor& x) { return x.storage().version(); }
+int64_t count_writes(const Tensor& x) { return version_of(x); }
 
 // A view of x with a node of its own that leads to no leaf but x's: the start of a forward-mode derivative.
 Tensor dual(const Tensor& x) {
@@ -124,6 +124,7 @@ bool leads_elsewhere(const std::vector<Tensor>& outputs, const std::vector<Tenso
 bool has_record(const Tensor& x) { return x.requires_grad(); }
 void before_write(const Tensor& x, const std::string& op) { check_inplace(op.c_str(), x); }
 void count_change(const Tensor& x) { bump_version(x, "increment_version"); }
+void set_memory(const Tensor& x, const Tensor& from) { give_memory(x, from, true); }
 void count_dirty(const Tensor& x) { bump_version(x, "mark_dirty"); }
 
 }  // namespace
@@ -178,6 +179,7 @@ void bind_autograd() {
                              kFunction);
   def<&before_write>("_before_write(Tensor x, str op)", "Raises where a write in place would.", kFunction);
   def<&count_change>("_bump_version(Tensor x)", "Counts a change of the tensor.", kFunction);
+  def<&set_memory>("_set_memory(Tensor x, Tensor source)", "x becomes a view of the source's memory.", kFunction);
   def<&count_dirty>("_mark_dirty(Tensor x)", "Counts a change that the forward of a Function says it made.", kFunction);
   def<&dual>("_dual(Tensor x)", "A view of x with a node of its own.", kFunction);
 }

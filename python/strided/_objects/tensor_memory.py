@@ -54,7 +54,7 @@ def set_(self, source: Any = None, storage_offset: int = 0, size: Any = None, st
         raise RuntimeError(f"Could not set tensor of type {made.dtype} to a tensor of type {self.dtype}")
     if made.device != self.device:
         raise RuntimeError(f"set_: the tensor is on device {self.device}, the source on {made.device}")
-    self.data = made
+    _f["_set_memory"](self, made)
     return self
 
 

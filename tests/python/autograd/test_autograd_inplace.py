@@ -548,6 +548,51 @@ def test_leaves_of_another_size_than_in_an_older_graph(replace):
         assert p.grad.tolist() == [2.0] * n
 
 
+@scenario
+def leaves_that_were_given_other_memory(t):
+    """set_ is a change of the leaf, which the graph finds; x.data = ... is none, and the graph reads what is there."""
+
+    def after(change):
+        x, other = leaf(t, 3), t.tensor([7.0, 8.0, 9.0])
+        other.add_(1).sub_(1)
+        loss = (x * x).sum()
+        with t.no_grad():
+            change(x, other)
+        return [x._version, kind(lambda: grads(t, loss, x)), x]
+
+    def replace(x, other):
+        x.data = other
+
+    def replace_and_write(x, other):
+        x.data = other
+        x.add_(1)
+
+    def twice(x, other):
+        x.set_(other)
+        x.data = other
+
+    return [
+        after(lambda x, other: x.set_(other)),
+        after(lambda x, other: x.set_(other.untyped_storage(), 0, (3,))),
+        after(replace),
+        after(replace_and_write),
+        after(twice),
+        after(lambda x, other: x.set_(x)),
+        after(lambda x, other: setattr(x, "data", x.data)),
+        after(lambda x, other: x.data.add_(1)),
+    ]
+
+
+def test_memory_that_a_graph_holds_stays_when_its_tensor_gets_other_memory():
+    """PyTorch raises after set_, and computes with the new numbers after x.data = ..."""
+    w = strided.ones(2, requires_grad=True)
+    for change in (lambda x, y: x.set_(y), lambda x, y: setattr(x, "data", y)):
+        x = strided.tensor([1.0, 2.0])
+        loss = (x * w).sum()
+        change(x, strided.tensor([5.0, 6.0]))
+        assert strided.autograd.grad(loss, w)[0].tolist() == [1.0, 2.0]
+
+
 @pytest.mark.parametrize("name", "eq ne lt le gt ge logical_and logical_or logical_xor logical_not".split())
 def test_comparisons_in_place_have_a_zero_gradient(name):
     x, other = strided.tensor([1.0, 2.0, 0.0], requires_grad=True), strided.ones(3, requires_grad=True)
