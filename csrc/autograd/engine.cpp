@@ -201,8 +201,8 @@ class BackwardPass {
       }
     }
     for (Node* node : hooked)
-      for (const auto& entry : node->hooks().tensor)
-        count += is_asked(entry.hook) && seen.find(&node->output(entry.output));
+      for (const auto& [output, list] : node->hooks().tensor)
+        if (seen.find(&node->output(output))) count += std::count_if(list.begin(), list.end(), is_asked);
     return count;
   }
   static thread_local BackwardPass* current;
@@ -260,31 +260,37 @@ class BackwardPass {
     add_to(frontier_.slot(edge.node, edge.input), std::move(grad), want.device);
   }
 
-  // Of a copy of the list: hooks may come and go while they run. Those that come are called in the next pass.
-  template <class List, class F>
-  static void for_each_hook(const List& list, F f) {
+  // Of the list as it is now: hooks may come and go while they run. Those that come are called from the next pass on,
+  // those that go are called once more.
+  template <class F>
+  static void for_each_hook(const std::vector<Ref<Hook>>& list, F f) {
     if (list.empty()) return;
-    const List now = list;
-    for (const auto& entry : now) f(entry);
+    std::vector<Ref<Hook>> now;
+    for (const Ref<Hook>& hook : list)
+      if (Ref<Hook> kept = list.size() > 1 ? hook->as_it_is() : hook) now.push_back(std::move(kept));
+    for (const Ref<Hook>& hook : now) f(*hook);
   }
 
-  static void call_tensor_hook(Hook& hook, Tensor& grad) {
+  static void call_tensor_hooks(const std::vector<Ref<Hook>>& list, Tensor& grad) {
     if (!grad.defined()) return;
-    TensorList one;
-    one.push_back(std::move(grad));
-    hook.call(one, nullptr);
-    grad = std::move(one[0]);
+    for_each_hook(list, [&](Hook& hook) {
+      if (!grad.defined()) return;
+      TensorList one;
+      one.push_back(std::move(grad));
+      hook.call(one, nullptr);
+      grad = std::move(one[0]);
+    });
   }
 
   void step(Node& node, TensorList& grads) {
     const bool at_leaf = node.is_accumulator();
     if (at_leaf) {
       const auto& meta = accumulated_leaf(node).impl()->autograd;
-      if (meta) for_each_hook(meta->hooks, [&](const Ref<Hook>& hook) { call_tensor_hook(*hook, grads[0]); });
+      if (meta) call_tensor_hooks(meta->hooks, grads[0]);
     }
     if (NodeHooks* hooks = node.hooks_or_null()) {
-      for_each_hook(hooks->tensor,
-                    [&](const NodeHooks::OfOutput& entry) { call_tensor_hook(*entry.hook, grads[entry.output]); });
+      for (size_t i = 0, n = hooks->tensor.size(); i < n; ++i)
+        call_tensor_hooks(hooks->tensor[i].list, grads[hooks->tensor[i].output]);
       for (size_t i = 0; i < hooks->retained.size(); ++i)
         if (const Ref<GradBox> box = hooks->retained[i].box; box->wanted)
           if (const Tensor& g = grads[hooks->retained[i].output]; g.defined())
@@ -299,7 +305,7 @@ class BackwardPass {
                 : !captures_.empty() && !(marks_.find(&node) & runs_))
       return;
     if (NodeHooks* hooks = node.hooks_or_null())
-      for_each_hook(hooks->pre, [&](const Ref<Hook>& hook) { hook->call(grads, nullptr); });
+      for_each_hook(hooks->pre, [&](Hook& hook) { hook.call(grads, nullptr); });
     if (at_leaf) accumulate(node, grads);
     else apply(node, grads);
   }
@@ -310,13 +316,13 @@ class BackwardPass {
     TensorList kept;
     if (hooks && !hooks->post.empty()) kept = grads;
     node.apply(grads);
-    for_each_hook(leaf.impl()->autograd->post_accumulate, [&](const Ref<Hook>& hook) {
+    for_each_hook(leaf.impl()->autograd->post_accumulate, [&](Hook& hook) {
       TensorList one;
       one.push_back(leaf);
-      hook->call(one, nullptr);
+      hook.call(one, nullptr);
     });
     TensorList none;
-    if (hooks) for_each_hook(hooks->post, [&](const Ref<Hook>& hook) { hook->call(none, &kept); });
+    if (hooks) for_each_hook(hooks->post, [&](Hook& hook) { hook.call(none, &kept); });
   }
   // backward(inputs=[not a leaf])
   static void keep(const Tensor& t, const Tensor& grad) {
@@ -346,7 +352,7 @@ class BackwardPass {
     grads.clear();
     for (size_t i = 0; i < passed.size() && i < 64; ++i)
       if (unused >> i & 1) passed[i] = Tensor();
-    if (hooks) for_each_hook(hooks->post, [&](const Ref<Hook>& hook) { hook->call(passed, &kept); });
+    if (hooks) for_each_hook(hooks->post, [&](Hook& hook) { hook.call(passed, &kept); });
     for (size_t i = 0; i < passed.size() && i < node.next.size(); ++i) {
       const Edge& edge = node.next[i];
       if (!edge.node || !passed[i].defined() || !is_needed(edge.node.get())) continue;

@@ -31,6 +31,9 @@ class PyHook : public Hook {
   bool removed() const { return callable_.get() == nullptr; }
   const Ref<HookLink>& link() const { return link_; }
   PyObject* callable() const { return callable_.get(); }
+  Ref<Hook> as_it_is() const override {
+    return removed() ? Ref<Hook>() : Ref<Hook>(new PyHook(kind_, callable_.get()));
+  }
   intptr_t id() const override { return reinterpret_cast<intptr_t>(link_.get()); }
 
   void call(TensorList& grads, const TensorList* others) override {
@@ -142,15 +145,18 @@ PyObject* make_handle(const Ref<PyHook>& hook) {
 }
 
 // Hooks that were removed leave a list when it would have to grow.
-const Ref<Hook>& hook_of(const Ref<Hook>& hook) { return hook; }
-const Ref<Hook>& hook_of(const NodeHooks::OfOutput& entry) { return entry.hook; }
-template <class Entry>
-void add_hook(std::vector<Entry>& list, Entry entry) {
+void add_hook(std::vector<Ref<Hook>>& list, Ref<Hook> hook) {
   if (list.size() == list.capacity())
     list.erase(std::remove_if(list.begin(), list.end(),
-                              [](const Entry& e) { return static_cast<const PyHook*>(hook_of(e).get())->removed(); }),
+                              [](const Ref<Hook>& h) { return static_cast<const PyHook*>(h.get())->removed(); }),
                list.end());
-  list.push_back(std::move(entry));
+  list.push_back(std::move(hook));
+}
+std::vector<Ref<Hook>>& hooks_of_output(NodeHooks& hooks, int output) {
+  for (NodeHooks::OfOutput& entry : hooks.tensor)
+    if (entry.output == output) return entry.list;
+  hooks.tensor.push_back({output, {}});
+  return hooks.tensor.back().list;
 }
 
 }  // namespace
@@ -158,20 +164,20 @@ void add_hook(std::vector<Entry>& list, Entry entry) {
 PyObject* add_tensor_hook(const Tensor& t, PyObject* callable) {
   STRIDED_CHECK(t.requires_grad(), RuntimeError, "cannot register a hook on a tensor that doesn't require gradient");
   Ref<PyHook> hook = make_hook(HookKind::Tensor, callable);
-  if (const Ref<Node>& node = grad_fn(t)) add_hook(node->hooks().tensor, {t.impl()->autograd->output, hook});
-  else add_hook<Ref<Hook>>(autograd_meta(t).hooks, hook);
+  if (const Ref<Node>& node = grad_fn(t)) add_hook(hooks_of_output(node->hooks(), t.impl()->autograd->output), hook);
+  else add_hook(autograd_meta(t).hooks, hook);
   return make_handle(hook);
 }
 PyObject* add_post_accumulate_hook(const Tensor& t, PyObject* callable) {
   STRIDED_CHECK(t.requires_grad(), RuntimeError, "cannot register a hook on a tensor that doesn't require gradient");
   STRIDED_CHECK(!grad_fn(t), RuntimeError, "post accumulate grad hooks cannot be registered on non-leaf tensors");
   Ref<PyHook> hook = make_hook(HookKind::Accumulated, callable);
-  add_hook<Ref<Hook>>(autograd_meta(t).post_accumulate, hook);
+  add_hook(autograd_meta(t).post_accumulate, hook);
   return make_handle(hook);
 }
 PyObject* add_node_hook(Node& node, HookKind kind, PyObject* callable) {
   Ref<PyHook> hook = make_hook(kind, callable);
-  add_hook<Ref<Hook>>(kind == HookKind::Pre ? node.hooks().pre : node.hooks().post, hook);
+  add_hook(kind == HookKind::Pre ? node.hooks().pre : node.hooks().post, hook);
   return make_handle(hook);
 }
 

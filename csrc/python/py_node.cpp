@@ -141,11 +141,15 @@ PyMemberDef node_members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(PyNode, di
 int visit_node(const Ref<Node>& node, visitproc visit, void* arg) {
   if (!node || node->use_count() != 1) return 0;
   if (const NodeHooks* hooks = node->hooks_or_null()) {
-    for (const auto& entry : hooks->tensor)
-      if (const int stop = visit_hook(entry.hook, visit, arg)) return stop;
-    for (const auto* list : {&hooks->pre, &hooks->post})
-      for (const auto& hook : *list)
+    const auto visit_all = [&](const std::vector<Ref<Hook>>& list) {
+      for (const auto& hook : list)
         if (const int stop = visit_hook(hook, visit, arg)) return stop;
+      return 0;
+    };
+    for (const auto& entry : hooks->tensor)
+      if (const int stop = visit_all(entry.list)) return stop;
+    for (const auto* list : {&hooks->pre, &hooks->post})
+      if (const int stop = visit_all(*list)) return stop;
   }
   if (node->is_user_defined()) Py_VISIT(static_cast<const FunctionNode*>(node.get())->object());
   return 0;

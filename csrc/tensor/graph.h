@@ -26,6 +26,8 @@ class Hook : public RefCounted {
  public:
   virtual void call(TensorList& grads, const TensorList* others) = 0;
   virtual intptr_t id() const = 0;  // what its user knows it by
+  // A hook of the same function, which stays when this one is removed; null if that was done.
+  virtual Ref<Hook> as_it_is() const = 0;
 };
 // Where the gradient of an intermediate result is left when its user asked to retain it.
 struct GradBox : RefCounted {
@@ -36,7 +38,7 @@ struct GradBox : RefCounted {
 struct NodeHooks {
   struct OfOutput {
     int output;
-    Ref<Hook> hook;
+    std::vector<Ref<Hook>> list;
   };
   struct Retained {
     int output;

@@ -137,6 +137,62 @@ def errors(t):
 
 
 @scenario
+def coming_and_going_while_they_run(t):
+    """A hook that is removed by another one runs once more; one that comes runs from the next pass on."""
+
+    def passes(kind, change):
+        log, handles = [], []
+        x = leaf(t)
+        y = (x * 1)[:] if kind == "pre" else x * 1
+        register = {
+            "leaf": x.register_hook,
+            "tensor": y.register_hook,
+            "sum": x.register_post_accumulate_grad_hook,
+            "pre": y.grad_fn.register_prehook,
+            "post": y.grad_fn.register_hook,
+        }[kind]
+
+        def first(*given):
+            log.append("first")
+            change(handles, lambda: handles.append(register(lambda *given: log.append("new"))))
+
+        handles.append(register(first))
+        handles.append(register(lambda *given: log.append("second")))
+        handles.append(register(lambda *given: log.append("third")))
+        for _ in range(2):
+            y.sum().backward(retain_graph=True)
+            log.append("|")
+        return log
+
+    changes = [
+        lambda handles, add: handles[0].remove(),
+        lambda handles, add: handles[1].remove(),
+        lambda handles, add: [h.remove() for h in handles],
+        lambda handles, add: add(),
+        lambda handles, add: (handles[2].remove(), add()),
+    ]
+    return [passes(kind, change) for kind in ("leaf", "tensor", "sum", "pre", "post") for change in changes]
+
+
+@scenario
+def of_two_results_of_one_node(t):
+    log, handles = [], []
+    x = leaf(t)
+    a, b = (x * 1).split((1, 2))
+
+    def first(g):
+        log.append("b")
+        for h in handles:
+            h.remove()
+
+    b.register_hook(first)
+    handles.append(a.register_hook(lambda g: log.append("a")))
+    handles.append(b.register_hook(lambda g: log.append("b again")))
+    (a.sum() + b.sum()).backward(retain_graph=True)
+    return log
+
+
+@scenario
 def before_and_after_a_write(t):
     """A hook stays with the value it was registered on."""
     log = []
