@@ -308,14 +308,6 @@ class Function(metaclass=_FunctionMeta):
                     if not _has_record(r._base):  # else it is of the outside, such as a parameter
                         _C.function_result(r)
             return made
-        for t in ctx._dirty:
-            if not any(t is r for r in results):
-                raise RuntimeError(
-                    "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
-                    "are modified inplace must all be outputs of the Function."
-                )
-            if recording and t.requires_grad and t.is_leaf:
-                raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         final = _attach(cls, ctx, tensors, results, recording)
         return final if isinstance(made, tuple) else final[0]
 
@@ -348,51 +340,67 @@ def _attach(cls, ctx, tensors, results, recording):
     def among(t, group):
         return any(t is x for x in group)
 
-    def is_differentiable(r):
-        return (
-            isinstance(r, _C.Tensor)
-            and not among(r, ctx._non_differentiable)
-            and (r.dtype.is_floating_point or r.dtype.is_complex)
-        )
-
+    # Those that become outputs of the node.
+    made = [
+        recording
+        and isinstance(r, _C.Tensor)
+        and not among(r, ctx._non_differentiable)
+        and (r.dtype.is_floating_point or r.dtype.is_complex)
+        for r in results
+    ]
+    _check_dirty(ctx._dirty, tensors, results, made)
     final = []
-    for r in results:
-        # A result that is an argument, or has a history of its own, is given as another tensor of the same memory.
-        if isinstance(r, _C.Tensor) and not among(r, ctx._dirty) and (among(r, tensors) or _has_record(r)):
-            if among(r, tensors) and _is_recording():
-                with no_grad():
-                    same = r.view_as(r)
-            else:
-                same = r.detach()
-            if among(r, ctx._non_differentiable):
-                ctx._non_differentiable += (same,)
-            ctx._to_save = tuple(same if t is r and not among(r, tensors) else t for t in ctx._to_save)
-            r = same
+    for r, differentiable in zip(results, made):
+        # A result that is an argument, or has a history of its own, is given as another tensor of the same memory; one
+        # that forward has written to only where that history is not to be the caller's.
+        if isinstance(r, _C.Tensor):
+            owned, argument = _has_record(r), among(r, tensors)
+            if (owned and not differentiable) if among(r, ctx._dirty) else (owned or argument):
+                if argument and (differentiable or not owned):
+                    with no_grad():
+                        same = r.view_as(r)
+                else:
+                    same = r.detach()
+                ctx._to_save = tuple(same if t is r and not argument else t for t in ctx._to_save)
+                r = same
         final.append(r)
-    node = None
+    if recording:
+        _node = _C.function_start(ctx, f"{cls.__name__}Backward", tensors)  # lives until the outputs hold it
+    for t in ctx._dirty:  # (the edges lead to what was there before)
+        _mark_dirty(t)  # forward may have written through a pointer that nothing sees
     if not recording:
         ctx._to_save = ()
-        for r in ctx._dirty:
-            _mark_dirty(r)
     else:
         ctx._results = [(tuple(r.shape), r.dtype, r.device) if isinstance(r, _C.Tensor) else None for r in final]
-        node = _C.function_start(ctx, f"{cls.__name__}Backward", tensors)
-        several = sum(map(is_differentiable, final)) > 1
-        for i, r in enumerate(final):
-            dirty = among(r, ctx._dirty)
-            if dirty:
-                _mark_dirty(r)  # forward may have written through a pointer that nothing sees
-            if is_differentiable(r):
+        several = sum(made) > 1
+        for i, (r, differentiable) in enumerate(zip(final, made)):
+            if differentiable:
+                dirty = among(r, ctx._dirty)
                 how = 1 if dirty else 0 if not _is_view_of(r, tensors) else 3 if several else 2
                 _C.function_output(ctx, r, i, how)
-    positions = tuple(
-        next((i for i, r in enumerate(final) if r is t and is_differentiable(r)), -1) if node is not None else -1
-        for t in ctx._to_save
-    )
+    positions = tuple(next((i for i, r in enumerate(final) if r is t and made[i]), -1) for t in ctx._to_save)
     saved, ctx._to_save = tuple(ctx._to_save), None
     ctx._dirty = ()
     _C.function_save(ctx, saved, positions)
     return tuple(final)
+
+
+def _check_dirty(dirty, tensors, results, made):
+    for r, differentiable in zip(results, made):
+        if differentiable and any(r is t for t in dirty):
+            if r.requires_grad and r.is_leaf:
+                raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+            if not any(r is t for t in tensors):
+                warnings.warn(
+                    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated "
+                    "should be passed to ctx.mark_dirty().",
+                    stacklevel=4,
+                )
+    if not all(any(t is r for r in results) for t in dirty):
+        raise RuntimeError(
+            "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
+            "are modified inplace must all be outputs of the Function."
+        )
 
 
 def once_differentiable(backward: F) -> F:

@@ -3,7 +3,7 @@
 import pytest
 import strided
 from function_scenarios import function, name
-from torch_compare import Scenarios, kind, leaf, numbers, outcome
+from torch_compare import Scenarios, grads, kind, leaf, numbers, outcome, warned
 
 scenario = Scenarios("test_autograd_function")
 
@@ -312,6 +312,93 @@ def mark_non_differentiable(t):
     values, order, flags = F.apply(x)
     (values * t.tensor([1.0, 2.0, 3.0])).sum().backward()
     return [values, order.tolist(), flags, flags.is_leaf, order.requires_grad, x.grad]
+
+
+@scenario
+def dirty_and_non_differentiable(t):
+    """An argument that is both is given back without its history; each mark counts as one write."""
+
+    def run(results, non_differentiable, start):
+        class F(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, w):
+                x.mul_(2)
+                y = x * w
+                made = results(x, w, y)
+                ctx.mark_dirty(x)
+                ctx.mark_non_differentiable(*non_differentiable(x, w, y))
+                return made
+
+            @staticmethod
+            def backward(ctx, *grads):
+                total = sum(g for g in grads if g is not None)
+                return total * 3, total * 5
+
+        x, w = leaf(t), leaf(t, 3.0, 4.0, 5.0)
+        argument = start(x)
+        made = outcome(lambda: F.apply(argument, w))
+        if isinstance(made, list):
+            return made
+        made = made if isinstance(made, tuple) else (made,)
+        shown = [[r.requires_grad, r is argument, r._is_view(), r._version, numbers(r)] for r in made]
+        loss = sum((r.sum() * (k + 2) for k, r in enumerate(made) if r.requires_grad), t.zeros(()))
+        if loss.requires_grad:
+            loss.backward()
+        return [shown, argument.requires_grad, argument._version, x.grad, w.grad]
+
+    return [
+        run(results, marked, start)
+        for results in (
+            lambda x, w, y: x,
+            lambda x, w, y: (x, x),
+            lambda x, w, y: (x, y),
+            lambda x, w, y: (y, x),
+            lambda x, w, y: (w, x),
+            lambda x, w, y: y,
+        )
+        for marked in (lambda x, w, y: (), lambda x, w, y: (x,), lambda x, w, y: (y,), lambda x, w, y: (x, w, y))
+        for start in (lambda x: x, lambda x: x * 1, lambda x: x.detach())
+    ]
+
+
+@scenario
+def arguments_without_a_derivative(t):
+    class F(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.mark_non_differentiable(x)
+            return w * 1, x
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return None, grads[0]
+
+    x, w = leaf(t), leaf(t)
+    result = []
+    for a in (x, x * 1, x.detach()):
+        made = F.apply(a, w)[1]
+        result.append([made.requires_grad, made is a, made._is_view()])
+    made = F.apply(x, w)[1]
+    made.mul_(2)
+    return [*result, made, x]
+
+
+@scenario
+def marked_dirty_but_no_argument(t):
+    class F(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2
+            ctx.mark_dirty(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    x = leaf(t)
+    made = F.apply(x)
+    return [[w[:120] for w in warned(lambda: F.apply(x))], made, *grads(t, made.sum(), x)]
 
 
 @scenario
