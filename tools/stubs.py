@@ -191,7 +191,7 @@ CORE = {
         "clone_state": "(self) -> Generator",
     },
     "UntypedStorage": {
-        "__init__": "(self, size: _int = 0) -> None",
+        "__new__": "(cls, nbytes: _int | Sequence[_int] = 0, *, device: Any = None) -> UntypedStorage",
         "device": "_device",
         "is_read_only": "_bool",
         **dict.fromkeys("nbytes size __len__ data_ptr __hash__".split(), "(self) -> _int"),

@@ -41,6 +41,8 @@ void let_go(Ref<Storage> storage) {
 
 }  // namespace
 
+void (*drop_storage_object)(void* py_object) = nullptr;
+
 bool inference_mode() { return inference; }
 void set_inference_mode(bool on) { inference = on; }
 
@@ -86,6 +88,7 @@ Storage::Storage(void* data, size_t nbytes, Device device, void* owner, void (*r
       release_(release) {}
 
 Storage::~Storage() {
+  if (py_object != nullptr) drop_storage_object(py_object);
   if (release_ != nullptr) {
     release_(owner_);
   } else {
@@ -94,7 +97,7 @@ Storage::~Storage() {
 }
 
 void Storage::resize(size_t nbytes) {
-  STRIDED_CHECK(!borrowed() && !exported_, RuntimeError, "Trying to resize storage that is not resizable");
+  STRIDED_CHECK(resizable(), RuntimeError, "Trying to resize storage that is not resizable");
   const size_t reach = use_count() > 1 ? std::max(nbytes, room_) : nbytes;
   auto other = make_ref<Storage>(nbytes == 0 ? 0 : reach, device_);
   if (size_t common = std::min(nbytes, nbytes_))

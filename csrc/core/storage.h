@@ -35,6 +35,7 @@ class Storage : public RefCounted, public Recycled<Storage> {
   void resize(size_t nbytes);
   // Somebody outside (an ndarray, a DLPack consumer, a buffer) holds the address: it may not change any more.
   void set_exported() { exported_ = true; }
+  bool resizable() const { return !borrowed() && !exported_; }
 
   // Counts writes; views share it, so that autograd sees a saved tensor change under it.
   uint32_t version() const { return version_; }
@@ -43,6 +44,8 @@ class Storage : public RefCounted, public Recycled<Storage> {
     last_writer_ = op;
   }
   const char* last_writer() const { return last_writer_; }  // the operation that bumped it; null before the first
+
+  void* py_object = nullptr;  // of csrc/python: the object that shows it
 
  private:
   void* data_ = nullptr;
@@ -55,6 +58,9 @@ class Storage : public RefCounted, public Recycled<Storage> {
   void* owner_ = nullptr;
   void (*release_)(void*) = nullptr;
 };
+
+// Set by csrc/python. Called when a storage dies whose `py_object` is not null.
+extern void (*drop_storage_object)(void* py_object);
 
 // Gives a tensor another storage. A kernel of another thread, which runs without the interpreter's lock, may still use
 // the former one: that stays until a later change finds no such kernel.

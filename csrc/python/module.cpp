@@ -26,6 +26,7 @@
 #include "python/overrides.h"
 #include "python/py_hook.h"
 #include "python/py_node.h"
+#include "python/py_storage.h"
 #include "python/size.h"
 #include "python/tensor_subclass.h"
 #include "xla/backend.h"
@@ -57,11 +58,6 @@ std::string found(const char* finder, Arguments... arguments) {
   PyGILState_Release(state);
   return result;
 }
-
-// A storage as Python sees it.
-struct StorageHandle {
-  Ref<Storage> storage;
-};
 
 py::dict stats() {
   const MemoryStats s = cpu_memory_stats();
@@ -108,68 +104,6 @@ py::list ops_table() {
 PyObject* new_instance(PyTypeObject* type, PyObject*, PyObject*) { return py::detail::make_new_instance(type); }
 void refuse_bare_new(py::handle type) { reinterpret_cast<PyTypeObject*>(type.ptr())->tp_new = new_instance; }
 
-int64_t bytes_of(py::handle size, const char* name) {
-  STRIDED_CHECK(is_integer_like(size.ptr()), TypeError, name, ": a number of bytes is required, not ",
-                Py_TYPE(size.ptr())->tp_name);
-  const int64_t n = to_scalar(size.ptr()).to_int();
-  STRIDED_CHECK(n >= 0, RuntimeError, name, ": the size must not be negative, got ", n);
-  return n;
-}
-
-StorageHandle storage_of_bytes(std::string_view bytes, Device device) {
-  auto storage = make_ref<Storage>(bytes.size(), Device{});
-  std::copy(bytes.begin(), bytes.end(), static_cast<char*>(storage->data()));
-  const Layout layout(Dims{static_cast<int64_t>(bytes.size())});
-  return {to_device(Tensor(make_ref<TensorImpl>(storage, layout, DType::UInt8)), device).impl()->storage};
-}
-
-void bind_storage(py::module_& m) {
-  py::class_<StorageHandle>(m, "UntypedStorage", "The bytes behind one or more tensors.")
-      .def(py::init([](py::handle size, py::handle device) {
-             const Device where = device.is_none() ? Device{} : resolve_device(to_device(device.ptr()));
-             if (PyList_Check(size.ptr()) || PyTuple_Check(size.ptr())) {  // the bytes themselves
-               const auto bytes = py::reinterpret_steal<py::bytes>(PyBytes_FromObject(size.ptr()));
-               if (!bytes) throw py::error_already_set();
-               return storage_of_bytes(std::string_view(bytes), where);
-             }
-             const int64_t nbytes = bytes_of(size, "UntypedStorage");
-             return StorageHandle{make_ref<Storage>(static_cast<size_t>(nbytes), where)};
-           }),
-           py::arg("size") = py::int_(0), py::kw_only(), py::arg("device") = py::none())
-      .def(
-          "nbytes", [](const StorageHandle& s) { return s.storage->nbytes(); }, "Number of bytes.")
-      .def(
-          "size", [](const StorageHandle& s) { return s.storage->nbytes(); }, "Number of bytes.")
-      .def("__len__", [](const StorageHandle& s) { return s.storage->nbytes(); })
-      // Which object it is: the same number for all tensors on one storage.
-      .def_property_readonly("_cdata",
-                             [](const StorageHandle& s) { return reinterpret_cast<uintptr_t>(s.storage.get()); })
-      .def(
-          "data_ptr", [](const StorageHandle& s) { return reinterpret_cast<uintptr_t>(s.storage->data()); },
-          "Address of the first byte.")
-      .def("resize_",
-           [](StorageHandle& s, py::handle size) {
-             const int64_t n = bytes_of(size, "resize_");
-             s.storage->resize(static_cast<size_t>(n));
-           })
-      .def(
-          "resizable", [](const StorageHandle& s) { return !s.storage->borrowed(); },
-          "False for memory that belongs to somebody else.")
-      .def_property_readonly("is_read_only", [](const StorageHandle& s) { return s.storage->read_only(); })
-      .def_property_readonly("device", [](const StorageHandle& s) { return own(wrap(s.storage->device())); })
-      .def("__eq__",
-           [](const StorageHandle& a, py::handle b) {
-             return py::isinstance<StorageHandle>(b) && a.storage == b.cast<const StorageHandle&>().storage;
-           })
-      .def("__hash__", [](const StorageHandle& s) { return reinterpret_cast<uintptr_t>(s.storage.get()); });
-  m.def("untyped_storage", [](py::handle t) { return StorageHandle{tensor_of(t).impl()->storage}; });
-  m.def("storage_as_tensor", [](const StorageHandle& s, py::handle dtype) {
-    const DType t = to_dtype(dtype.ptr());
-    const Layout layout(Dims{static_cast<int64_t>(s.storage->nbytes()) / size_of(t)});
-    return own(wrap(Tensor(make_ref<TensorImpl>(s.storage, layout, t))));
-  });
-}
-
 }  // namespace
 
 namespace strided::python::detail {
@@ -186,12 +120,6 @@ bool accepts_generator(PyObject* o) { return py::isinstance<Generator>(o); }
 Generator* to_generator(PyObject* o) { return py::handle(o).cast<Generator*>(); }
 }  // namespace strided::python::detail
 
-namespace strided::python {
-PyObject* wrap_storage(const Ref<Storage>& storage) { return py::cast(StorageHandle{storage}).release().ptr(); }
-bool is_storage(PyObject* o) { return py::isinstance<StorageHandle>(o); }
-const Ref<Storage>& unwrap_storage(PyObject* o) { return py::handle(o).cast<const StorageHandle&>().storage; }
-}  // namespace strided::python
-
 PYBIND11_MODULE(checked, m) {
   m.doc() = "The compiled core of strided.";
   py::register_exception_translator([](std::exception_ptr p) {
@@ -206,6 +134,7 @@ PYBIND11_MODULE(checked, m) {
   init_types(m.ptr());
   init_size(m.ptr());
   init_tensor(m.ptr());
+  init_storage(m.ptr());
   init_kept_objects();
   init_nodes(m.ptr());
   init_function_nodes(m.ptr());
@@ -243,8 +172,6 @@ PYBIND11_MODULE(checked, m) {
     if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw PythonError{};
   });
   m.def("set_hook", [](const std::string& name, py::handle value) { set_hook(name, value.ptr()); });
-  bind_storage(m);
-  refuse_bare_new(m.attr("UntypedStorage"));
 
   py::class_<Generator>(
       m, "Generator",

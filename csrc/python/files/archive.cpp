@@ -11,6 +11,7 @@
 #include "python/files/pickle.h"
 #include "python/files/progress.h"
 #include "python/files/unpickle.h"
+#include "python/py_storage.h"
 
 namespace strided::python {
 namespace {

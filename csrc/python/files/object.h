@@ -66,9 +66,6 @@ auto with_os_errors(F&& f) {
   }
 }
 
-PyObject* wrap_storage(const Ref<Storage>& storage);  // a new strided.UntypedStorage
-bool is_storage(PyObject* o);
-const Ref<Storage>& unwrap_storage(PyObject* o);
 Ref<Storage> storage_in(const Ref<files::Mapping>& mapping, uint64_t begin, uint64_t nbytes);
 
 }  // namespace strided::python

@@ -4,6 +4,7 @@
 
 #include "ops/copy.h"
 #include "python/files/opcodes.h"
+#include "python/py_storage.h"
 #include "python/size.h"
 #include "tensor/graph.h"
 

@@ -6,6 +6,7 @@
 
 #include "ops/operators.h"
 #include "python/files/unpickle.h"
+#include "python/py_storage.h"
 
 namespace strided::python {
 namespace {

@@ -32,10 +32,9 @@ def __getitem__(self: Any, index: Any) -> Any:
             raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
         part = _C.functions["_piece_of"](_bytes(self), start, [max(stop - start, 0)], _C.uint8)
         return part.untyped_storage()
-    try:
-        at = operator.index(index)
-    except TypeError:
-        raise TypeError(f"can't index a UntypedStorage with {type(index).__name__}") from None
+    if isinstance(index, bool) or not hasattr(type(index), "__index__"):
+        raise TypeError(f"can't index a torch.UntypedStorage with {type(index).__name__}")
+    at = operator.index(index)
     if not -self.nbytes() <= at < self.nbytes():
         raise IndexError(f"index {at} out of range for storage of size {self.nbytes()}")
     return _bytes(self)[at].item()
@@ -44,7 +43,14 @@ def __getitem__(self: Any, index: Any) -> Any:
 def __setitem__(self: Any, index: Any, value: Any) -> None:
     """Writes a byte, or one number to each byte of a part."""
     _check_has_data(self)
-    _bytes(self)[index] = value
+    _bytes(self)[index] = _byte(value, "can only set storage content with a int types, but got {} instead")
+
+
+def _byte(value, error):
+    """The lowest eight bits of a whole number."""
+    if not isinstance(value, int):
+        raise RuntimeError(error.format(type(value).__name__))
+    return value & 255
 
 
 def __iter__(self: Any) -> Iterator[int]:
@@ -126,6 +132,8 @@ def cuda(self: Any, device: Any = None, non_blocking: bool = False) -> Any:
 
 def copy_(self: Any, source: Any, non_blocking: bool | None = None) -> Any:
     """Copies the bytes of another storage of the same size; RuntimeError for another size. Returns self."""
+    if not hasattr(source, "untyped"):
+        raise TypeError(f"copy_(): argument 'src' (position 1) must be torch.Storage, not {type(source).__name__}")
     if self.nbytes() != source.nbytes():
         raise RuntimeError(f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes")
     _bytes(self).copy_(_bytes(source.untyped()), non_blocking=bool(non_blocking))
@@ -134,7 +142,7 @@ def copy_(self: Any, source: Any, non_blocking: bool | None = None) -> Any:
 
 def fill_(self: Any, value: Any) -> Any:
     """Writes one number to each byte; returns self."""
-    _bytes(self).fill_(value)
+    _bytes(self).fill_(_byte(value, "fill_ expects int, but got {}"))
     return self
 
 

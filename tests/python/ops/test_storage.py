@@ -2,9 +2,12 @@
 
 import contextlib
 import copy
+import gc
 import pickle
 import sys
+import weakref
 
+import numpy as np
 import pytest
 import strided as torch
 
@@ -388,3 +391,93 @@ def test_untyped_storages_of_a_size_or_of_bytes():
         and torch.UntypedStorage(size=4).size() == torch.UntypedStorage(4).size() == 4
     )
     assert torch.UntypedStorage([4, 5, 6], device="cpu").tolist() == [4, 5, 6]
+
+
+def test_a_storage_has_one_object():
+    x = torch.ones(3)
+    s = x.untyped_storage()
+    for t in (x, x[1:], x.detach(), x.data, torch.empty(0).set_(s)):
+        assert t.untyped_storage() is s
+    assert x.storage().untyped() is s and copy.copy(s) is not s
+    other = torch.zeros(2)
+    view = x[1:]
+    x.set_(other)
+    assert x.untyped_storage() is other.untyped_storage() and view.untyped_storage() is s
+    made = copy.deepcopy([view, s])
+    assert made[0].untyped_storage() is made[1] and made[1] is not s
+
+
+def test_the_object_of_a_storage_stays_while_tensors_have_it():
+    x = torch.ones(3)
+    x.untyped_storage().note = "kept"
+    told = []
+    weakref.finalize(x.untyped_storage(), told.append, "gone")
+    kept = weakref.WeakKeyDictionary({x.untyped_storage(): 1})
+    link, view = weakref.ref(x.untyped_storage()), x[1:]
+    del x
+    gc.collect()
+    assert view.untyped_storage().note == "kept" and link() is view.untyped_storage() and told == []
+    assert kept[view.untyped_storage()] == 1
+    found = link()  # belongs to the storage until somebody asks it
+    assert found.nbytes() == 12
+    del view
+    assert found.tolist()[2:4] == [128, 63] and told == []
+    del found
+    assert told == ["gone"] and link() is None and not kept
+
+
+def test_an_object_of_a_storage_that_nobody_asked_before_it_died():
+    x = torch.ones(3)
+    link = weakref.ref(x.untyped_storage())
+    found = link()
+    del x
+    for call in (found.nbytes, found.data_ptr, lambda: len(found), lambda: found[0], found.resizable):
+        with pytest.raises(RuntimeError, match="the memory of this storage is gone"):
+            call()
+    assert found == found and hash(found) == hash(found)
+
+
+def test_subclasses_and_cycles_of_storages():
+    class Mine(torch.UntypedStorage):
+        pass
+
+    s = Mine(4)
+    s.note = 3
+    t = torch.empty(0, dtype=torch.uint8).set_(s)
+    assert t.untyped_storage() is s and s.note == 3
+    del s
+    assert t.untyped_storage().nbytes() == 4
+    s = torch.UntypedStorage(8)
+    s.self = s
+    link = weakref.ref(s)
+    del s
+    gc.collect()
+    assert link() is None
+    assert torch.UntypedStorage.__new__(torch.UntypedStorage).nbytes() == 0
+
+
+def test_storages_whose_address_somebody_has_are_not_resizable():
+    for share in (lambda x: x.numpy(), lambda x: x[1:].numpy(), memoryview, lambda x: x.__dlpack__()):
+        x = torch.ones(3)
+        assert x.untyped_storage().resizable()
+        held = share(x)
+        assert not x.untyped_storage().resizable()
+        with pytest.raises(RuntimeError, match="not resizable"):
+            x.untyped_storage().resize_(100)
+        del held
+    assert not torch.from_numpy(np.ones(2)).untyped_storage().resizable()
+
+
+def test_bytes_that_are_written():
+    s = torch.UntypedStorage(4).fill_(-1)
+    s[0], s[1:3] = 300, 5
+    assert s.tolist() == [44, 5, 5, 255]
+    for call, kind in (
+        (lambda: s.__setitem__(0, 1.5), RuntimeError),
+        (lambda: s.fill_("a"), RuntimeError),
+        (lambda: s[True], TypeError),
+        (lambda: s[None], TypeError),
+        (lambda: s.copy_(3), TypeError),
+    ):
+        with pytest.raises(kind):
+            call()
