@@ -71,7 +71,7 @@ Ref<Storage> storage_of_bytes(std::string_view bytes, Device device) {
 
 PyObject* storage_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   PyObject *size = nullptr, *device = Py_None;
-  static const char* names[] = {"nbytes", "device", nullptr};
+  static const char* names[] = {"size", "device", nullptr};
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:UntypedStorage", const_cast<char**>(names), &size, &device))
     return nullptr;
   return guarded<PyObject*>(nullptr, [&] {

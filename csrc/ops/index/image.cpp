@@ -122,17 +122,6 @@ Tensor by_step(const Tensor& x, const Step& step, bool transposed) {
   return out;
 }
 
-// The same numbers, with the axes in memory as (batch, sizes..., channels).
-Tensor with_channels_last(const Tensor& x) {
-  Dims order = {0}, back = {0, x.ndim() - 1};
-  for (int i = 2; i < x.ndim(); ++i) {
-    order.push_back(i);
-    back.push_back(i - 1);
-  }
-  order.push_back(1);
-  return permute(contiguous(permute(x, order)), back);
-}
-
 // The steps one after the other, or their transposes from the last one on: each is the other's gradient.
 // PyTorch's gradient of a pool is a function of its input too (ops/steady.h).
 Tensor by_steps(const Tensor& x, const Steps& steps, bool transposed, bool channels_last, const char* node,

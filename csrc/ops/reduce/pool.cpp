@@ -128,10 +128,7 @@ Windows windows_over(const char* name, const Tensor& x, int axes, const Dims& ke
 
 // The same numbers, with the channels last in memory where those of x, or of what it is a slice of, are.
 Tensor in_order_of(const Tensor& made, const Tensor& x) {
-  if (!lies_channels_last(x) && !has_channels_last(x)) return made;
-  const int64_t n = x.ndim();
-  return permute(contiguous(permute(made, joined(joined({0}, range_of(2, n)), {1}))),
-                 joined({0, n - 1}, range_of(1, n - 1)));
+  return lies_channels_last(x) || has_channels_last(x) ? with_channels_last(made) : made;
 }
 
 // ---------------------------------------------------------------- windows and taps

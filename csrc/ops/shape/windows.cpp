@@ -112,6 +112,16 @@ bool has_channels_last(const Tensor& x) {
   return true;
 }
 
+Tensor with_channels_last(const Tensor& x) {
+  Dims order = {0}, back = {0, x.ndim() - 1};
+  for (int i = 2; i < x.ndim(); ++i) {
+    order.push_back(i);
+    back.push_back(i - 1);
+  }
+  order.push_back(1);
+  return permute(contiguous(permute(x, order)), back);
+}
+
 Tensor padded_image(const Tensor& x, const Windows& w, const Scalar& fill) {
   Dims sizes = w.padded();
   for (size_t i = 0; i < w.axes(); ++i)

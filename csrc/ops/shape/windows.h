@@ -48,6 +48,8 @@ bool lies_channels_last(const Tensor& x);
 // Whether channels are the last axis in memory: of images (batch, channels, height, width), and of volumes. Their
 // slices count too: each stride, from channels to batch, is at least what the axes before it span.
 bool has_channels_last(const Tensor& x);
+// The same numbers, with the axes in memory as (batch, sizes..., channels).
+Tensor with_channels_last(const Tensor& x);
 
 // The image in memory, between `fill` where it is padded: on both sides, and behind it as far as its windows reach.
 Tensor padded_image(const Tensor& x, const Windows& w, const Scalar& fill);

@@ -25,8 +25,12 @@ IMAGES = {
     "pixel_unshuffle": lambda x: F.pixel_unshuffle(x, 2),
     "channel_shuffle": lambda x: F.channel_shuffle(x, 2),
     "group_norm": lambda x: F.group_norm(x, 2),
+    "conv2d": lambda x: F.conv2d(x, strided.ones(3, 4, 3, 3), strided.ones(3), padding=1),
+    "conv2d by channels": lambda x: F.conv2d(x, strided.ones(8, 1, 3, 2), groups=4),
+    "conv_transpose2d": lambda x: F.conv_transpose2d(x, strided.ones(4, 3, 2, 2), stride=2),
 }
 VOLUMES = {
+    "conv3d": lambda x: F.conv3d(x, strided.ones(2, 3, 3, 1, 2)),
     "max_pool3d": lambda x: F.max_pool3d(x, 2),
     "nearest": lambda x: F.interpolate(x, scale_factor=2),
     "trilinear": lambda x: F.interpolate(x, scale_factor=2, mode="trilinear"),
