@@ -46,16 +46,20 @@ const Tensor& tensor_of(py::handle o) {
   return unwrap(o.ptr());
 }
 
-// The path of a library that Python finds, from any thread; empty where there is none.
+// The path of a library that Python finds, from any thread; empty where there is none. What Python raises (Ctrl-C) is
+// raised here, if this thread is one of Python's and `raises`.
 template <class... Arguments>
-std::string found(const char* finder, Arguments... arguments) {
+std::string found(bool raises, const char* finder, Arguments... arguments) {
+  raises = raises && PyGILState_GetThisThreadState() != nullptr;
   const PyGILState_STATE state = PyGILState_Ensure();
   PyObject* path = PyObject_CallFunction(hook(finder), sizeof...(arguments) ? "si" : nullptr, arguments...);
   const char* text = path ? PyUnicode_AsUTF8(path) : nullptr;
   const std::string result = text ? text : "";
-  if (!text) PyErr_WriteUnraisable(nullptr);  // the caller says that there is none
+  const bool failed = !text;
+  if (failed && !raises) PyErr_WriteUnraisable(nullptr);  // the caller says that there is none
   Py_XDECREF(path);
   PyGILState_Release(state);
+  if (failed && raises) throw PythonError{};
   return result;
 }
 
@@ -146,10 +150,10 @@ PYBIND11_MODULE(checked, m) {
   init_subclasses(m.ptr());
   init_fused(m.ptr());
   register_cpu_backend();
-  register_cuda_backend([](const char* name, int cuda) { return found("find_nvidia_library", name, cuda); });
-  register_lapack([] { return found("find_lapack"); });
+  register_cuda_backend([](const char* name, int cuda) { return found(false, "find_nvidia_library", name, cuda); });
+  register_lapack([] { return found(true, "find_lapack"); });
   register_small_decompositions();
-  register_xla_backend([] { return found("find_pjrt_plugin"); });
+  register_xla_backend([] { return found(true, "find_pjrt_plugin"); });
   set_host_lock({[]() -> void* { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; },
                  [](void* state) {
                    // A daemon thread that comes back after the interpreter's end is unwound by PyEval_RestoreThread

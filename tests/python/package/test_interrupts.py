@@ -84,3 +84,25 @@ def test_in_the_backward_pass():
     )
     handler = "signal.signal(signal.SIGINT, signal.default_int_handler)"
     assert run(call, 2, handler, "KeyboardInterrupt", signal.SIGINT) == "KeyboardInterrupt 499999500000 300.0\n"
+
+
+def test_ctrl_c_while_a_library_is_looked_for():
+    """The exception reaches the caller, and the next call looks again."""
+    program = """
+import os, strided as torch
+from strided import _C, _lapack
+os.environ.pop("STRIDED_LAPACK_LIBRARY", None)
+def interrupted():
+    raise KeyboardInterrupt("while looking")
+_C.set_hook("find_lapack", interrupted)
+for threads in (1, 2):
+    torch.set_num_threads(threads)
+    try:
+        torch.linalg.eig(torch.eye(40).expand(3, 40, 40))
+    except KeyboardInterrupt as e:
+        print(e)
+_C.set_hook("find_lapack", _lapack.find)
+print(torch.linalg.eigvals(torch.eye(2)).real.tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("while looking\nwhile looking\n[1.0, 1.0]\n", "")
