@@ -240,8 +240,13 @@ def _suffixes(t: Any, default_dtype: Any) -> list[str]:
         found.append(size)
     if str(t.dtype) not in guessable:
         found.append(f"dtype={t.dtype}")
-    if t.grad_fn is not None:
-        found.append(f"grad_fn=<{t.grad_fn.name().rsplit('::', 1)[-1]}>")
+    try:
+        node = t.grad_fn
+    except RuntimeError:  # of a view that was written to where that is refused
+        found.append("grad_fn=<Invalid>")
+        return found
+    if node is not None:
+        found.append(f"grad_fn=<{node.name().rsplit('::', 1)[-1]}>")
     elif t.requires_grad:
         found.append("requires_grad=True")
     found += _tangent(t)

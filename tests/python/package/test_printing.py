@@ -235,3 +235,11 @@ def test_format():
     assert f"{torch.tensor([1, 2])}" == "tensor([1, 2])"
     with pytest.raises(TypeError, match=r"unsupported format string passed to Tensor.__format__"):
         f"{torch.tensor([1, 2]):.2f}"
+
+
+def test_a_view_whose_record_is_refused_can_be_printed():
+    w = torch.ones(2, 2, requires_grad=True)
+    base = torch.zeros(2, 2)
+    row = base.split(1)[0]
+    base.mul_(w)
+    assert repr(row) == "tensor([[0., 0.]], grad_fn=<Invalid>)"
