@@ -88,7 +88,9 @@ PyObject* storage_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
 
 int storage_traverse(PyObject* o, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(o));
-  Py_VISIT(as_storage(o)->dict);
+  // While others have the storage the object would come back: what it refers to is no garbage.
+  if (const Ref<Storage>& owned = as_storage(o)->owned; !owned || owned->use_count() == 1)
+    Py_VISIT(as_storage(o)->dict);
   return 0;
 }
 int storage_clear(PyObject* o) {

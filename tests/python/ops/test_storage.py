@@ -447,6 +447,10 @@ def test_subclasses_and_cycles_of_storages():
     assert t.untyped_storage() is s and s.note == 3
     del s
     assert t.untyped_storage().nbytes() == 4
+    x = torch.ones(2)
+    x.untyped_storage().self = x.untyped_storage()
+    gc.collect()
+    assert x.untyped_storage().self is x.untyped_storage()
     s = torch.UntypedStorage(8)
     s.self = s
     link = weakref.ref(s)
