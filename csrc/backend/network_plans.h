@@ -38,8 +38,8 @@ struct TapsPlan {
   void* out = nullptr;
 };
 
-// Elements of any size, with others around them, all contiguous. Along each axis elements that follow each other, before
-// and after, are a run. From -1: those of the run are `fill` (one element; null: zeros).
+// Elements of any size, with others around them, all contiguous. Along each axis elements that follow each other,
+// before and after, are a run. From -1: those of the run are `fill` (one element; null: zeros).
 struct PadPlan {
   static constexpr int kMost = 3;
   struct Run {
