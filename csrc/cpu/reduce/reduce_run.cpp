@@ -16,6 +16,7 @@
 #include "base/parallel.h"
 #include "cpu/kernels.h"
 #include "cpu/operations.h"
+#include "cpu/reduce/lengths.h"
 
 namespace strided {
 namespace cpu {
@@ -25,7 +26,6 @@ constexpr int64_t kKeepBlock = 1024;     // most outputs of one call of a kernel
 constexpr int64_t kBlockItems = 65536;   // elements of one call across outputs
 constexpr int64_t kThreadItems = 65536;  // elements that are worth another thread
 constexpr int64_t kCastItems = 8192;     // elements of a buffer for another dtype
-constexpr int64_t kFewRows = 32;         // fewer elements apart are taken across outputs, by the kernel
 constexpr int64_t kJoinedRow = 1024;     // elements of the longest row that is copied to others
 constexpr int64_t kLongIndex = 4 * kReduceChunk;  // elements of a row among which a position is looked for once
 constexpr int64_t kManyOutputs = 16;  // with so many blocks of outputs, these are all the parallelism there is
@@ -140,7 +140,7 @@ class ReduceSchedule {
         outer.n == 0 && segments.n > 1 && segments.axis[row].size <= kJoinedRow) {
       inner_ = segments.at(row, item);
       segments.remove(row);
-      if (inner_.size < 64 || inner_.stride != item) cast_ = copy_;
+      if (inner_.size < kShortRows || inner_.stride != item) cast_ = copy_;
       r = segments.n - 1;
     }
     if (segments.n > 1 && segments.axis[r].size < 64)
@@ -173,7 +173,7 @@ class ReduceSchedule {
       case_ = ReduceCase::Columns;
       cast_ = copy_;
     } else if ((case_ == ReduceCase::General && red_.size >= kFewRows) ||
-               (case_ == ReduceCase::Rows && red_.size < 64 && keep_.stride != red_.size * item)) {
+               (case_ == ReduceCase::Rows && red_.size < kShortRows && keep_.stride != red_.size * item)) {
       cast_ = copy_;
     }
     segments.remove(r);
