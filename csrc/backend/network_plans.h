@@ -57,9 +57,9 @@ struct PadPlan {
 
 // Images, or volumes, at given points: in (batch, channels, sizes...), grid (batch, points, axes) with the last axis of
 // the image first, out (batch, channels, points), all contiguous. -1 and 1 are the edges of the image, or with `align`
-// the centres of its outermost elements.
+// the centres of its outermost elements. Cubic: two axes only.
 struct SamplePlan {
-  enum Mode : int8_t { Linear, Nearest };
+  enum Mode : int8_t { Linear, Nearest, Cubic };
   enum Outside : int8_t { Zeros, Border, Reflection };
   static constexpr int64_t kBlock = 256;  // points
 
@@ -72,6 +72,8 @@ struct SamplePlan {
   int64_t size[3] = {};
   const void *in = nullptr, *grid = nullptr;
   void* out = nullptr;
+  const void* gradient = nullptr;             // of `out`, in its place, for `sample_gradient`,
+  void *by_in = nullptr, *by_grid = nullptr;  // which computes those of `in` and of `grid`; null: not wanted
 };
 
 // Sums of blocks at their places: columns (planes, kernel..., blocks...) are added to images `out` of zeros (planes,
@@ -178,6 +180,7 @@ struct AttentionPlan : OpContext {
   X(mix_taps, TapsPlan) \
   X(pad, PadPlan) \
   X(sample, SamplePlan) \
+  X(sample_gradient, SamplePlan) \
   X(fold, FoldPlan) \
   X(convolve_channels, ChannelsPlan) \
   X(pool_maxima, PoolPlan) \

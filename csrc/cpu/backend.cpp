@@ -28,6 +28,7 @@ namespace strided {
   X(row_norm) \
   X(sparse_product) \
   X(sampling) \
+  X(points) \
   X(pool) \
   X(row_gradients) \
   X(label_sums) \

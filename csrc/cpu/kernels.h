@@ -184,9 +184,13 @@ struct RowNormKernels {
 
 // What follows computes the pieces begin ... end - 1 of a plan.
 struct SamplingKernels {
-  void (*taps)(const TapsPlan& plan, int64_t begin, int64_t end) = nullptr;      // outer positions
-  void (*sample)(const SamplePlan& plan, int64_t begin, int64_t end) = nullptr;  // blocks of points, SamplePlan::kBlock
+  void (*taps)(const TapsPlan& plan, int64_t begin, int64_t end) = nullptr;          // outer positions
   void (*channels)(const ChannelsPlan& plan, int64_t begin, int64_t end) = nullptr;  // planes
+};
+struct PointKernels {  // blocks are of SamplePlan::kBlock points
+  void (*values)(const SamplePlan& plan, int64_t begin, int64_t end) = nullptr;    // blocks
+  void (*by_image)(const SamplePlan& plan, int64_t begin, int64_t end) = nullptr;  // planes
+  void (*by_grid)(const SamplePlan& plan, int64_t begin, int64_t end) = nullptr;   // blocks
 };
 using PoolKernel = void (*)(const PoolPlan& plan, int64_t begin, int64_t end);            // rows of outputs
 using LabelSumsKernel = void (*)(const LabelSumsPlan& plan, int64_t begin, int64_t end);  // sequences
@@ -278,6 +282,7 @@ struct KernelTable {
   RowNormKernels row_norm[2];
   RowGradientKernels row_gradients[2];
   SamplingKernels sampling[2];
+  PointKernels points[2];
   PoolKernel pool[2] = {};
   LabelSumsKernel label_sums[2] = {};
   PairLossKernels pair_loss[2];

@@ -185,11 +185,26 @@ void mix_taps(const TapsPlan& plan) {
                [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }
 
-void sample(const SamplePlan& plan) {
-  const auto run = kernels_of(plan.dtype).sample;
+namespace {
+
+void for_blocks(const SamplePlan& plan, decltype(PointKernels::values) run) {
   const int64_t pieces = (plan.points + SamplePlan::kBlock - 1) / SamplePlan::kBlock;
   parallel_for(0, plan.batch * pieces, grain_of(SamplePlan::kBlock * plan.channels),
                [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+}
+const PointKernels& points_of(const SamplePlan& plan) {
+  return kernel_table().points[plan.dtype == DType::Float64 ? 1 : 0];
+}
+
+}  // namespace
+
+void sample(const SamplePlan& plan) { for_blocks(plan, points_of(plan).values); }
+
+void sample_gradient(const SamplePlan& plan) {
+  if (plan.by_in)
+    parallel_for(0, plan.batch * plan.channels, grain_of(plan.points),
+                 [&](int64_t begin, int64_t end) { points_of(plan).by_image(plan, begin, end); });
+  if (plan.by_grid) for_blocks(plan, points_of(plan).by_grid);
 }
 
 void convolve_channels(const ChannelsPlan& plan) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <memory>
 
 #include "backend/network_plans.h"
@@ -399,44 +398,7 @@ Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const st
                 });
 }
 
-// ---------------------------------------------------------------- points and blocks
-
-Tensor grid_sample(const Tensor& x, const Tensor& grid, const std::string& mode, const std::string& padding,
-                   bool align) {
-  const int axes = x.ndim() - 2;
-  if ((axes != 2 && axes != 3) || grid.ndim() != x.ndim() || grid.size(grid.ndim() - 1) != axes ||
-      grid.size(0) != x.size(0))
-    return {};
-  if (!is_number_of_loops(x.dtype()) || grid.dtype() != x.dtype() || grid.device() != x.device()) return {};
-  if (network_functions(x.device()).sample == nullptr || x.numel() == 0 || needs_grad(x, grid)) return {};
-  SamplePlan plan;
-  if (mode == "nearest") plan.mode = SamplePlan::Nearest;
-  else if (mode != "bilinear") return {};
-  if (padding == "border") plan.outside = SamplePlan::Border;
-  else if (padding == "reflection") plan.outside = SamplePlan::Reflection;
-  else if (padding != "zeros") return {};
-  plan.dtype = x.dtype();
-  plan.align = align;
-  plan.axes = axes;
-  plan.batch = x.size(0);
-  plan.channels = x.size(1);
-  plan.points = grid.numel() / (plan.batch * axes);
-  Dims shape = {x.size(0), x.size(1)};
-  int64_t size = 1;
-  for (int i = 0; i < axes; ++i) {
-    plan.size[i] = x.size(i + 2);
-    size *= plan.size[i];
-    shape.push_back(grid.size(i + 1));
-  }
-  // Places in an image are int32, and along an axis whole numbers of float.
-  if (size >= std::numeric_limits<int32_t>::max() || !is_short(x.shape())) return {};
-  const Tensor in = contiguous(x), at = contiguous(grid), out = empty(shape, x.dtype(), x.device());
-  plan.in = in.data();
-  plan.grid = at.data();
-  plan.out = out.data();
-  if (out.numel() > 0) network_functions(x.device()).sample(plan);
-  return out;
-}
+// ---------------------------------------------------------------- blocks
 
 namespace {
 

@@ -1,4 +1,4 @@
-// Images at other sizes and places, with borders, and of blocks, in one step where the device has it: an undefined
+// Images at other sizes, with borders, and of blocks, in one step where the device has it: an undefined
 // tensor is returned for all other calls, those that are wrong among them, and the functions of
 // python/strided/nn/functional do these. Images are (batch, channels, sizes...).
 #pragma once
@@ -17,9 +17,6 @@ Tensor resize(const Tensor& x, const Dims& sizes, const std::vector<double>& fac
               bool align);
 // nn.functional.pad: (before, after) of the last axis, then of the one before it, ...
 Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const std::optional<Scalar>& value);
-// nn.functional.grid_sample.
-Tensor grid_sample(const Tensor& x, const Tensor& grid, const std::string& mode, const std::string& padding,
-                   bool align);
 // nn.functional.adaptive_avg_pool1d to adaptive_avg_pool3d, and adaptive_max_pool1d to adaptive_max_pool3d without
 // positions; sizes: as many as there are axes.
 template <int axes>

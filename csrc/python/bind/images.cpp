@@ -1,6 +1,8 @@
 // Functions of images, their usual calls: nn.functional has them under the same name without `_`, with every other
 // call, for which these return None.
 #include "ops/index/image.h"
+#include "ops/index/points.h"
+#include "ops/record.h"
 
 #include <cmath>
 
@@ -98,9 +100,11 @@ void bind_adaptive() {
       "nn.functional.adaptive_max_pool1d to 3d.", kFunction);
 }
 
+// What is recorded is nn.functional's own.
 Tensor sample_grid(const Tensor& x, const Tensor& grid, const std::string& mode, const std::string& padding,
                    PyObject* align) {
-  return PyBool_Check(align) ? grid_sample(x, grid, mode, padding, align == Py_True) : Tensor();
+  const bool serves = PyBool_Check(align) && !needs_grad(x, grid);
+  return serves ? grid_sample(x, grid, mode, padding, align == Py_True) : Tensor();
 }
 
 Tensor fold_blocks(const Tensor& x, PyObject* size, PyObject* kernel, PyObject* dilation, PyObject* padding,
@@ -133,6 +137,9 @@ void bind_images() {
   def<&sample_grid>(
       "_grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', Any? align_corners=None)",
       "nn.functional.grid_sample.", kFunction);
+  def<&grid_sample_gradient>(
+      "_grid_sample_gradient(Tensor gradient, Tensor input, Tensor grid, str mode, str padding_mode, bool align_corners, bool of_grid)",
+      "The gradient of _grid_sample's input, or of its grid. Not recorded.", kFunction);
   def<&fold_blocks>(
       "_fold(Tensor input, Any output_size, Any kernel_size, Any dilation=1, Any padding=0, Any stride=1)",
       "nn.functional.fold.", kFunction);

@@ -308,6 +308,10 @@ class Function(metaclass=_FunctionMeta):
                     if not _has_record(r._base):  # else it is of the outside, such as a parameter
                         _C.function_result(r)
             return made
+        usual = recording and not ctx._dirty and not ctx._non_differentiable
+        if usual and all([_is_fresh(r, args) for r in results]):
+            _attach_fresh(cls, ctx, tensors, results)
+            return tuple(made) if isinstance(made, tuple) else made
         final = _attach(cls, ctx, tensors, results, recording)
         return final if isinstance(made, tuple) else final[0]
 
@@ -332,6 +336,31 @@ def _has_owner(r, tensors):
         if r is t:
             return True
     return _has_record(r)
+
+
+def _is_fresh(r, args):
+    """Whether a result is a tensor with memory of its own, without a record, that has a gradient."""
+    if type(r) is not _C.Tensor or r._base is not None or _has_record(r):
+        return False
+    for a in args:
+        if a is r:
+            return False
+    return r.is_floating_point() or r.is_complex()
+
+
+def _attach_fresh(cls, ctx, tensors, results):
+    """What `_attach` does for results that are all fresh."""
+    _node = _C.function_start(ctx, f"{cls.__name__}Backward", tensors)  # lives until the outputs hold it
+    ctx._results = [(tuple(r.shape), r.dtype, r.device) for r in results]
+    for i, r in enumerate(results):
+        _C.function_output(ctx, r, i, 0)
+    saved, ctx._to_save = ctx._to_save, None
+    positions = [-1] * len(saved)
+    for i, t in enumerate(saved):
+        for j, r in enumerate(results):
+            if r is t:
+                positions[i] = j
+    _C.function_save(ctx, tuple(saved), tuple(positions))
 
 
 def _attach(cls, ctx, tensors, results, recording):

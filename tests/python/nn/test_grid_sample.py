@@ -6,6 +6,7 @@ import math
 import pytest
 import strided
 from strided.nn import functional as F
+from strided.nn.functional._interpolate import _composed_sample
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
@@ -98,23 +99,47 @@ def test_gradients_of_both_orders(mode):
 
 
 @pytest.mark.parametrize("points", [1, 3, 4, 255, 256, 257, 260, 600])
-@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
-def test_points_without_a_gradient_are_those_with_one(points, mode):
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("dtype", [strided.float32, strided.float64])
+def test_kernels_beside_the_composition(points, mode, dtype):
     strided.manual_seed(2)
-    for sizes in ((6, 5), (1, 4), (4, 1), (3, 4, 5)):
-        image = strided.randn(2, 3, *sizes)
-        grid = strided.rand(2, points, *[1] * (len(sizes) - 1), len(sizes)) * 2.6 - 1.3
-        grid[0, 0], grid[1, -1] = float("nan"), float("inf")
-        for padding in ("zeros", "border", "reflection"):
-            for align in (True, False):
-                made = F.grid_sample(image, grid, mode, padding, align)
-                wanted = F.grid_sample(image.clone().requires_grad_(), grid, mode, padding, align)
-                strided.testing.assert_close(made, wanted.detach(), rtol=1e-5, atol=1e-5, equal_nan=True)
+    close = 1e-4 if dtype is strided.float32 else 1e-12
+    for sizes in ((6, 5), (1, 4), (4, 1), (9, 9), (3, 4, 5))[: 4 if mode == "bicubic" else 5]:
+        image = strided.randn(2, 3, *sizes, dtype=dtype, requires_grad=True)
+        grid = strided.rand(2, points, *[1] * (len(sizes) - 1), len(sizes), dtype=dtype) * 2.6 - 1.3
+        grid = (grid * strided.rand(points).view(points, *[1] * len(sizes))).to(dtype)  # whole blocks inside, too
+        for padding, align in itertools.product(("zeros", "border", "reflection"), (True, False)):
+            at = grid.clone()
+            at[0, 0], at[1, -1] = float("nan"), float("inf")
+            made = F.grid_sample(image, at, mode, padding, align)
+            wanted = _composed_sample(image, at, mode, padding, align, True)
+            assert made.equal(F.grid_sample(image.detach(), at, mode, padding, align)) or made.isnan().any()
+            strided.testing.assert_close(made, wanted, rtol=close, atol=close, equal_nan=True)
+            at = grid.clone().requires_grad_()
+            made = F.grid_sample(image, at, mode, padding, align)
+            g = strided.randn(made.shape, dtype=dtype)
+            found = strided.autograd.grad(made, (image, at), g, retain_graph=True)
+            wanted = strided.autograd.grad(made, (image, at), g, create_graph=True)
+            for one, other in zip(found, wanted):
+                strided.testing.assert_close(one, other.detach(), rtol=close, atol=max(sizes) * 10 * close)
         turned = image.transpose(-1, -2).contiguous().transpose(-1, -2)
         backwards = strided.stack([grid, grid], -1)[..., 1]
         assert F.grid_sample(turned, backwards, mode, align_corners=False).equal(
             F.grid_sample(image, grid, mode, align_corners=False)
         )
+
+
+def test_gradients_do_not_depend_on_threads():
+    strided.manual_seed(3)
+    image = strided.randn(2, 64, 40, 40, requires_grad=True)
+    grid = (strided.rand(2, 50, 60, 2) * 2.4 - 1.2).requires_grad_()
+    threads, found = strided.get_num_threads(), []
+    for n in (1, 2, 3):
+        strided.set_num_threads(n)
+        made = F.grid_sample(image, grid, align_corners=False)
+        found.append(strided.autograd.grad((made * made).sum(), (image, grid)))
+    strided.set_num_threads(threads)
+    assert all(a.equal(b) for other in found[1:] for a, b in zip(found[0], other))
 
 
 def test_infinities_stay_in_their_neighbourhood():

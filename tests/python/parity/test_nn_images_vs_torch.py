@@ -6,6 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import strided  # noqa: E402
 from nn_compare import compare_call, compare_module  # noqa: E402
 
 
@@ -55,6 +56,20 @@ def test_grid_sample(mode, padding, align):
 def test_grid_sample_of_volumes(mode):
     run = lambda lib, x, g: lib.nn.functional.grid_sample(x, g, mode, align_corners=False)
     compare_call(run, [x(2, 3, 5, 4, 3), places(2, 3, 2, 6, 3)], tol=2e-4)
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_gradients_of_grid_sample_on_the_border(mode, padding):
+    def run(lib):
+        side = lib.tensor([-3.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 3.0])
+        grid = lib.stack(lib.meshgrid(side, side, indexing="ij"), -1)[None].requires_grad_()
+        image = (lib.arange(25.0).view(1, 1, 5, 5) ** 2 % 7).requires_grad_()
+        made = lib.nn.functional.grid_sample(image, grid, mode, padding, True)
+        return [g.flatten().tolist() for g in lib.autograd.grad((made * made).sum(), (image, grid))]
+
+    for found, wanted in zip(run(strided), run(torch)):
+        assert found == pytest.approx(wanted, rel=1e-4, abs=1e-3)
 
 
 @pytest.mark.parametrize("align", [True, False])

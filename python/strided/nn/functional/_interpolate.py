@@ -444,8 +444,7 @@ def grid_sample(
         )
     if mode == "bicubic" and axes == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
-    sizes, points = input.shape[2:], []
-    if 0 in sizes:
+    if 0 in input.shape[2:]:
         raise RuntimeError(
             "grid_sampler(): expected input to have non-empty spatial dimensions, "
             f"but input has sizes {list(input.shape)}"
@@ -454,11 +453,43 @@ def grid_sample(
         return input.new_zeros((*input.shape[:2], *grid.shape[1:-1])) + (input.sum() + grid.sum())
     at_once = have_kernel(input, grid) and input.dtype is grid.dtype
     node = f"GridSampler{axes}DBackward0"
+    if at_once and strided.is_grad_enabled():
+        made = _Sampled.apply(input, grid, mode, padding_mode, align)
+        if made is not None:
+            return _C._shown_as(node, made)
+    return _C._shown_as(node, _composed_sample(input, grid, mode, padding_mode, align, at_once))
+
+
+class _Sampled(strided.autograd.Function):
+    """``grid_sample`` by kernels, or None where the device has none for these tensors. Gradients of gradients are
+    those of its composition."""
+
+    @staticmethod
+    def forward(ctx, input, grid, *options):
+        ctx.options = options
+        ctx.save_for_backward(input, grid)
+        return _C.functions["_grid_sample"](input, grid, *options)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        inputs, wanted = ctx.saved_tensors, ctx.needs_input_grad[:2]
+        if strided.is_grad_enabled():
+            made = _composed_sample(*inputs, *ctx.options, True)
+            asked = [x for x, needed in zip(inputs, wanted) if needed]
+            found = iter(strided.autograd.grad(made, asked, gradient, create_graph=True))
+            return *(next(found) if needed else None for needed in wanted), None, None, None
+        made = _C.functions["_grid_sample_gradient"]
+        found = (made(gradient, *inputs, *ctx.options, i == 1) if needed else None for i, needed in enumerate(wanted))
+        return *found, None, None, None
+
+
+def _composed_sample(input, grid, mode, padding_mode, align, at_once):
+    sizes, axes, points = input.shape[2:], input.dim() - 2, []
     for i, n in enumerate(sizes):
         g = grid[..., axes - 1 - i]
         points.append((g + 1) * ((n - 1) / 2) if align else ((g + 1) * n - 1) / 2)
     if mode == "bicubic":
-        return _C._shown_as(node, _sampled_cubic(input, points, padding_mode, align, at_once))
+        return _sampled_cubic(input, points, padding_mode, align, at_once)
     points = [_placed(p, n, padding_mode, align) for p, n in zip(points, sizes)]
     if mode == "nearest":
         input, places = _C.functions["_with_steady_gradient"](input), [p.round() for p in points]
@@ -469,10 +500,10 @@ def grid_sample(
         )
         if grid.requires_grad:  # its gradient is zero, and is there
             made = made + sum(p - p.detach() for p in places).unsqueeze(1)
-        return _C._shown_as(node, made)
+        return made
     lows = [p.detach().floor() for p in points]
     places, parts = [[low, low + 1] for low in lows], [[low + 1 - p, p - low] for p, low in zip(points, lows)]
-    return _C._shown_as(node, _of_corners(input, places, parts, at_once))
+    return _of_corners(input, places, parts, at_once)
 
 
 def _of_corners(input, places, parts, at_once):
