@@ -336,6 +336,9 @@ struct Copysign {
   STRIDED_HD static T fwd(T a, T b) {
     return math::copysign(a, b);
   }
+  static uint16_t of_bits(uint16_t a, uint16_t b) {  // of 16-bit floats
+    return static_cast<uint16_t>((a & 0x7fffu) | (b & 0x8000u));
+  }
   static constexpr uint8_t reads[] = {1, 0};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

@@ -38,6 +38,7 @@ struct Abs {
   STRIDED_HD static T fwd(Complex<T> z) {
     return math::abs(z);
   }
+  static uint16_t of_bits(uint16_t x) { return static_cast<uint16_t>(x & 0x7fffu); }  // of a 16-bit float
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     return g * apply<Sgn>(s.in[0]);
@@ -53,6 +54,7 @@ struct Neg {
     if constexpr (is_int_v<T>) return integer::neg(x);
     else return -x;
   }
+  static uint16_t of_bits(uint16_t x) { return static_cast<uint16_t>(x ^ 0x8000u); }  // of a 16-bit float
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>&) {
     return -g;
@@ -402,11 +404,11 @@ struct Exp2 {
   STRIDED_HD static T fwd(T x) {
     return math::exp2(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T>
   static bool is_usual(T x) {
     return math::has_usual_exp2(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T>
   static T usual(T x) {
     return math::exp2_usual(x);
   }
@@ -428,6 +430,14 @@ struct Expm1 {
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::expm1(x);
+  }
+  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  static bool is_usual(T x) {
+    return math::has_usual_expm1(x);
+  }
+  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  static T usual(T x) {
+    return math::expm1_usual(x);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -542,11 +552,11 @@ struct Sigmoid {
   STRIDED_HD static T fwd(T x) {
     return math::sigmoid(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T>
   static bool is_usual(T x) {
     return math::has_usual_sigmoid(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T>
   static T usual(T x) {
     return math::sigmoid_usual(x);
   }
@@ -565,13 +575,15 @@ struct Sin {
   STRIDED_HD static T fwd(T x) {
     return math::sin(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T>
   static bool is_usual(T x) {
-    return math::is_near_quadrant(x);
+    if constexpr (is_complex_v<T>) return math::has_usual_sin(x);
+    else return math::is_near_quadrant(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T>
   static T usual(T x) {
-    return math::sin_near(x);
+    if constexpr (is_complex_v<T>) return math::sin_usual(x);
+    else return math::sin_near(x);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -586,13 +598,15 @@ struct Cos {
   STRIDED_HD static T fwd(T x) {
     return math::cos(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T>
   static bool is_usual(T x) {
-    return math::is_near_quadrant(x);
+    if constexpr (is_complex_v<T>) return math::has_usual_cos(x);
+    else return math::is_near_quadrant(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T>
   static T usual(T x) {
-    return math::cos_near(x);
+    if constexpr (is_complex_v<T>) return math::cos_usual(x);
+    else return math::cos_near(x);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -607,13 +621,15 @@ struct Tan {
   STRIDED_HD static T fwd(T x) {
     return math::tan(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T>
   static bool is_usual(T x) {
-    return math::is_near_quadrant(x);
+    if constexpr (is_complex_v<T>) return math::has_usual_tan(x);
+    else return math::is_near_quadrant(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T>
   static T usual(T x) {
-    return math::tan_near(x);
+    if constexpr (is_complex_v<T>) return math::tan_usual(x);
+    else return math::tan_near(x);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -685,6 +701,14 @@ struct Sinh {
   STRIDED_HD static T fwd(T x) {
     return math::sinh(x);
   }
+  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  static bool is_usual(T x) {
+    return math::has_usual_sinh(x);
+  }
+  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  static T usual(T x) {
+    return math::sinh_usual(x);
+  }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     return g * conj(apply<Cosh>(s.in[0]));
@@ -698,6 +722,14 @@ struct Cosh {
   STRIDED_HD static T fwd(T x) {
     return math::cosh(x);
   }
+  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  static bool is_usual(T x) {
+    return math::has_usual_cosh(x);
+  }
+  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  static T usual(T x) {
+    return math::cosh_usual(x);
+  }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     return g * conj(apply<Sinh>(s.in[0]));
@@ -710,6 +742,14 @@ struct Tanh {
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::tanh(x);
+  }
+  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  static bool is_usual(T x) {
+    return math::has_usual_tanh(x);
+  }
+  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  static T usual(T x) {
+    return math::tanh_usual(x);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

@@ -293,15 +293,120 @@ STRIDED_HD Complex<T> exp(const Complex<T>& z) {
   return Complex<T>(cplx::exp(cplx::Z(z)));
 }
 #if !STRIDED_DEVICE_CODE
-// The same without branches, for vectors, where neither part needs care.
+// The same without branches, for vectors, where neither part needs care. The bits are those of the functions above.
+namespace cplx {
+
+STRIDED_HD bool has_usual_exp(const Z& z) { return math::has_usual_exp(z.re) & is_near_quadrant(z.im); }
+STRIDED_HD Z exp_usual(const Z& z) {
+  const double size = math::exp_usual(z.re);
+  return {size * cos_near(z.im), size * sin_near(z.im)};
+}
+STRIDED_HD bool has_usual_expm1(const Z& z) { return (z.re < 40) & has_usual_exp(z); }
+STRIDED_HD Z expm1_usual(const Z& z) {
+  const double half = sin_near(0.5 * z.im);
+  return {math::expm1(z.re) * cos_near(z.im) - 2 * half * half, math::exp_usual(z.re) * sin_near(z.im)};
+}
+STRIDED_HD bool has_usual_sinh(const Z& z) { return (abs(z.re) <= 700) & is_near_quadrant(z.im); }
+STRIDED_HD Z sinh_usual(const Z& z) { return {math::sinh(z.re) * cos_near(z.im), math::cosh(z.re) * sin_near(z.im)}; }
+STRIDED_HD Z cosh_usual(const Z& z) { return {math::cosh(z.re) * cos_near(z.im), math::sinh(z.re) * sin_near(z.im)}; }
+STRIDED_HD bool has_usual_tanh(const Z& z) { return (abs(z.re) <= 22) & (z.im != 0) & is_near_quadrant(z.im); }
+STRIDED_HD Z tanh_usual(const Z& z) {
+  const double t = tan_near(z.im), s = math::sinh(z.re);
+  const double beta = 1 + t * t, denominator = 1 + beta * s * s;
+  return {beta * math::sqrt(1 + s * s) * s / denominator, t / denominator};
+}
+STRIDED_HD Z sigmoid_usual(const Z& z) {
+  const bool negative = z.re < 0;
+  const Z e = exp_usual(negative ? z : -z);
+  const Z a = negative ? e : Z(1), b = Z(1) + e;  // a / b, as operator/ divides
+  const bool turned = !(abs(b.re) >= abs(b.im));
+  const double large = turned ? b.im : b.re, small = turned ? b.re : b.im, ratio = small / large;
+  const double scale = 1 / (large + small * ratio);
+  const double re = turned ? a.re * ratio + a.im : a.re + a.im * ratio;
+  const double im = turned ? a.im * ratio - a.re : a.im - a.re * ratio;
+  return {re * scale, im * scale};
+}
+
+}  // namespace cplx
 template <class T>
 STRIDED_HD bool has_usual_exp(const Complex<T>& z) {
-  return has_usual_exp(double(z.re)) & is_near_quadrant(double(z.im));
+  return cplx::has_usual_exp(cplx::Z(z));
 }
 template <class T>
 STRIDED_HD Complex<T> exp_usual(const Complex<T>& z) {
-  const double size = exp_usual(double(z.re)), angle = z.im;
-  return Complex<T>(cplx::Z(size * cos_near(angle), size * sin_near(angle)));
+  return Complex<T>(cplx::exp_usual(cplx::Z(z)));
+}
+template <class T>
+STRIDED_HD bool has_usual_exp2(const Complex<T>& z) {
+  return cplx::has_usual_exp(cplx::Z(z.re * cplx::kLn2, z.im * cplx::kLn2));
+}
+template <class T>
+STRIDED_HD Complex<T> exp2_usual(const Complex<T>& z) {
+  return Complex<T>(cplx::exp_usual(cplx::Z(z.re * cplx::kLn2, z.im * cplx::kLn2)));
+}
+template <class T>
+STRIDED_HD bool has_usual_expm1(const Complex<T>& z) {
+  return cplx::has_usual_expm1(cplx::Z(z));
+}
+template <class T>
+STRIDED_HD Complex<T> expm1_usual(const Complex<T>& z) {
+  return Complex<T>(cplx::expm1_usual(cplx::Z(z)));
+}
+template <class T>
+STRIDED_HD bool has_usual_sinh(const Complex<T>& z) {
+  return cplx::has_usual_sinh(cplx::Z(z));
+}
+template <class T>
+STRIDED_HD Complex<T> sinh_usual(const Complex<T>& z) {
+  return Complex<T>(cplx::sinh_usual(cplx::Z(z)));
+}
+template <class T>
+STRIDED_HD bool has_usual_cosh(const Complex<T>& z) {
+  return cplx::has_usual_sinh(cplx::Z(z));
+}
+template <class T>
+STRIDED_HD Complex<T> cosh_usual(const Complex<T>& z) {
+  return Complex<T>(cplx::cosh_usual(cplx::Z(z)));
+}
+template <class T>
+STRIDED_HD bool has_usual_tanh(const Complex<T>& z) {
+  return cplx::has_usual_tanh(cplx::Z(z));
+}
+template <class T>
+STRIDED_HD Complex<T> tanh_usual(const Complex<T>& z) {
+  return Complex<T>(cplx::tanh_usual(cplx::Z(z)));
+}
+template <class T>
+STRIDED_HD bool has_usual_sin(const Complex<T>& z) {
+  return cplx::has_usual_sinh(cplx::times_i(cplx::Z(z)));
+}
+template <class T>
+STRIDED_HD Complex<T> sin_usual(const Complex<T>& z) {
+  return Complex<T>(cplx::times_minus_i(cplx::sinh_usual(cplx::times_i(cplx::Z(z)))));
+}
+template <class T>
+STRIDED_HD bool has_usual_cos(const Complex<T>& z) {
+  return cplx::has_usual_sinh(cplx::times_i(cplx::Z(z)));
+}
+template <class T>
+STRIDED_HD Complex<T> cos_usual(const Complex<T>& z) {
+  return Complex<T>(cplx::cosh_usual(cplx::times_i(cplx::Z(z))));
+}
+template <class T>
+STRIDED_HD bool has_usual_tan(const Complex<T>& z) {
+  return cplx::has_usual_tanh(cplx::times_i(cplx::Z(z)));
+}
+template <class T>
+STRIDED_HD Complex<T> tan_usual(const Complex<T>& z) {
+  return Complex<T>(cplx::times_minus_i(cplx::tanh_usual(cplx::times_i(cplx::Z(z)))));
+}
+template <class T>
+STRIDED_HD bool has_usual_sigmoid(const Complex<T>& z) {
+  return cplx::has_usual_exp(cplx::Z(z));
+}
+template <class T>
+STRIDED_HD Complex<T> sigmoid_usual(const Complex<T>& z) {
+  return Complex<T>(cplx::sigmoid_usual(cplx::Z(z)));
 }
 #endif
 template <class T>

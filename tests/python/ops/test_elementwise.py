@@ -357,6 +357,42 @@ def test_an_element_does_not_depend_on_its_neighbours(name, dtype):
         assert torch.equal(torch.nan_to_num(inplace, 77.0), torch.nan_to_num(got, 77.0))
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", ["exp", "exp2", "expm1", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sigmoid"])
+def test_a_complex_element_does_not_depend_on_its_neighbours(name, dtype):
+    kind, rng, f = getattr(torch, dtype), np.random.default_rng(0), getattr(torch, name)
+    parts = rng.standard_normal((2, 500)) * 3
+    usual = torch.complex(*torch.tensor(parts)).to(kind)
+    want, exact = f(usual), {"exp2": lambda z: np.exp(z * np.log(2)), "sigmoid": lambda z: 1 / (1 + np.exp(-z))}
+    reference = exact.get(name, getattr(np, name, None))(usual.numpy().astype(complex))
+    assert np.allclose(want.numpy(), reference, rtol=1e-6 if dtype == "complex64" else 1e-13, atol=0)
+    odd = [0.0, -0.0, 1.0, -1.0, 50.0, -50.0, 1e3, -1e3, 1e30, 1e-42, math.inf, -math.inf, NAN]
+    for unusual in (1, 3, 40, 300):
+        at = torch.tensor(rng.permutation(500)[:unusual])
+        mixed = usual.clone()
+        mixed[at] = torch.complex(*torch.tensor(rng.choice(odd, (2, unusual)))).to(kind)
+        kept = torch.ones(500, dtype=torch.bool)
+        kept[at] = False
+        got, single = f(mixed), torch.stack([f(mixed[i]) for i in at.tolist()])
+        assert torch.equal(got[kept], want[kept])
+        bits = [torch.nan_to_num(torch.view_as_real(z), 77.0) for z in (got[at], single)]
+        assert torch.equal(*bits) and torch.equal(*(b.signbit() for b in bits))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_signs_of_16_bits(dtype):
+    bits = torch.arange(-(2**15), 2**15).to(torch.int16)
+    x = bits.view(getattr(torch, dtype))
+    number = ~x.isnan()
+    for n in (1, 7, 33, len(x)):
+        a, b, kept = x[:n], x.flip(0)[:n], number[:n]
+        assert torch.equal((-a).view(torch.int16)[kept], (bits[:n] ^ -(2**15))[kept])
+        assert torch.equal(a.abs().view(torch.int16)[kept], (bits[:n] & 0x7FFF)[kept])
+        signed = (bits[:n] & 0x7FFF) | (b.view(torch.int16) & -(2**15))
+        assert torch.equal(torch.copysign(a, b).view(torch.int16)[kept], signed[kept])
+        assert (-a).isnan().equal(~kept) and a.abs().isnan().equal(~kept)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_rows_of_16_bits_of_any_length(dtype):
     """Every number of 16 bits there and back, and rows that end within a vector."""
