@@ -96,18 +96,10 @@ void forward(const RowNormPlan& plan, int64_t begin, int64_t end) {
     }
     const int64_t first = row % plan.period * n;
     const T *const weight = weights + first, *const bias = biases + first;
-    if (weights && biases)
-#pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * scale * weight[i] + bias[i];
-    else if (weights)
-#pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * scale * weight[i];
-    else if (biases)
-#pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * scale + bias[i];
-    else
-#pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - mean) * scale;
+    if (weights && biases) for_elements(n, [=](int64_t i) { out[i] = (x[i] - mean) * scale * weight[i] + bias[i]; });
+    else if (weights) for_elements(n, [=](int64_t i) { out[i] = (x[i] - mean) * scale * weight[i]; });
+    else if (biases) for_elements(n, [=](int64_t i) { out[i] = (x[i] - mean) * scale + bias[i]; });
+    else for_elements(n, [=](int64_t i) { out[i] = (x[i] - mean) * scale; });
   }
 }
 
@@ -123,8 +115,7 @@ STRIDED_INLINE void to_input(const T* grad, const T* x, const T* weight, T mean,
   });
   const T shift = static_cast<T>(total / static_cast<double>(n)),
           slope = static_cast<T>(along / static_cast<double>(n));
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = scale * (h(i) - shift - (x[i] - mean) * scale * slope);
+  for_elements(n, [=](int64_t i) { out[i] = scale * (h(i) - shift - (x[i] - mean) * scale * slope); });
 }
 
 // The same for short rows.

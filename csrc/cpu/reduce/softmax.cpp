@@ -4,6 +4,7 @@
 #include "base/math.h"
 #include "cpu/half_rows.inc"
 #include "cpu/kernels.h"
+#include "cpu/reduce/elements.inc"
 #include "cpu/reduce/exponentials.inc"
 #include "cpu/simd.inc"
 #include "cpu/sort/sorted_rows.h"
@@ -23,7 +24,6 @@ STRIDED_INLINE A larger(A a, A b) {
 
 constexpr int64_t kFewColumns = 8;     // fewer rows side by side are no vector
 constexpr int64_t kShortLogSums = 16;  // running sums of shorter rows are taken side by side
-constexpr int64_t kFew = 16;  // what is left of a row is taken in pieces of so many elements, the last one in part
 
 // e / sum, for 1 <= sum. A product with 1 / sum and one step of correction round as the division does, which takes a
 // vector of the processor eight times as long: P. Markstein, "Computation of elementary functions on the IBM RISC
@@ -67,13 +67,16 @@ STRIDED_INLINE A over_row(A start, int64_t n, F f, C combine) {
   for (int64_t i = whole; i < pieces; i += kFew)
 #pragma GCC ivdep
 #pragma GCC unroll 1
-    for (int k = 0; k < static_cast<int>(kFew); ++k) lane[k] = combine(lane[k], f(i + k));
+    for (int k = 0; k < kFew; ++k) lane[k] = combine(lane[k], f(i + k));
   const int m = static_cast<int>(n - pieces);
-  if (m > 0)
+  if (m > 0)  // lanes are stored as whole vectors: what is stored by a mask cannot be read soon
 #pragma GCC ivdep
 #pragma GCC unroll 1
-    for (int k = 0; k < static_cast<int>(kFew); ++k)
-      if (k < m) lane[k] = combine(lane[k], f(pieces + k));
+    for (int k = 0; k < kFew; ++k) {
+      A some = lane[k];
+      if (kPlaces[k] < m) some = combine(some, f(pieces + k));
+      lane[k] = some;
+    }
   constexpr int few = kLanes<A> < kFew ? kLanes<A> : kFew;
   fold<kFew, few>(lane, combine);
   return fold_vector<few / 2>(load<Vec<A, few>>(lane), combine, std::make_integer_sequence<int, few>{});
@@ -84,67 +87,83 @@ STRIDED_INLINE T largest_of_row(const T* in, int64_t n) {
   return over_row(
       -math::infinity<T>(), n, [=](int64_t i) { return in[i]; }, [](auto a, auto b) { return larger(a, b); });
 }
+template <class T>
+STRIDED_INLINE T smallest_of_row(const T* in, int64_t n) {
+  return over_row(
+      math::infinity<T>(), n, [=](int64_t i) { return in[i]; }, [](auto a, auto b) { return b < a ? b : a; });
+}
+// Whether e^(x - max) is a normal number for all x from `min` on. Such exponentials take half the operations, and have
+// the same bits.
+template <class T>
+STRIDED_INLINE bool are_usual(T min, T max) {
+  return math::has_usual_exp(min - max);
+}
 // The sum of write(i, e^(in[i] - max)).
 template <class T, class F>
-STRIDED_INLINE T sum_of_row(const T* in, int64_t n, T max, F write) {
-  return over_row(
-      T(0), n, [=](int64_t i) { return write(i, math::exp(in[i] - max)); }, [](auto a, auto b) { return a + b; });
+STRIDED_INLINE T sum_of_row(const T* in, int64_t n, T max, bool usual, F write) {
+  const auto sum = [](auto a, auto b) { return a + b; };
+  if (usual) return over_row(T(0), n, [=](int64_t i) { return write(i, math::exp_usual(in[i] - max)); }, sum);
+  return over_row(T(0), n, [=](int64_t i) { return write(i, math::exp(in[i] - max)); }, sum);
 }
 
-// Contiguous rows. Of logarithms, so many that they are still in the nearest cache when the logarithms of their sums,
-// one vector, are known.
+// Contiguous rows, so many that they stay in the nearest cache: a row's largest element, its sum and what follows from
+// it wait for each other, and meanwhile those of the other rows are computed.
 template <class T, bool Log>
 void softmax_some_rows(T* __restrict__ out, const T* __restrict__ in, int64_t n, int64_t row_stride, int64_t rows) {
-  if constexpr (!Log) {
-    for (int64_t r = 0; r < rows; ++r, in += row_stride, out += row_stride) {
-      const T max = largest_of_row(in, n);
-      const T sum = sum_of_row(in, n, max, [out](int64_t i, T e) { return out[i] = e; });
-      const T inverse = 1 / sum;
-#pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) out[i] = quotient(out[i], sum, inverse);
-    }
-    return;
-  }
-  constexpr int64_t kSome = 16, kBytes = 16384;
+  constexpr int64_t kSome = 16, kBytes = 8192;
   const int64_t fit = kBytes / (n * static_cast<int64_t>(sizeof(T))), most = fit < 1 ? 1 : fit < kSome ? fit : kSome;
-  T max[kSome], sum[kSome];
+  T max[kSome], sum[kSome], offset[kSome];
+  bool usual[kSome];
   for (T& s : sum) s = 1;
   for (int64_t r = 0; r < rows; r += most, in += most * row_stride, out += most * row_stride) {
     const int64_t m = rows - r < most ? rows - r : most;
     for (int64_t k = 0; k < m; ++k) {
-      const T* const row = in + k * row_stride;
-      max[k] = largest_of_row(row, n);
-      sum[k] = sum_of_row(row, n, max[k], [](int64_t, T e) { return e; });
+      max[k] = largest_of_row(in + k * row_stride, n);
+      usual[k] = are_usual(smallest_of_row(in + k * row_stride, n), max[k]);
+    }
+    for (int64_t k = 0; k < m; ++k) {
+      T* const y = out + k * row_stride;
+      sum[k] = sum_of_row(in + k * row_stride, n, max[k], usual[k], [y](int64_t i, T e) { return Log ? e : y[i] = e; });
     }
 #pragma GCC ivdep
-    for (int64_t k = 0; k < kSome; ++k) sum[k] = math::log(sum[k]);
+    for (int64_t k = 0; k < kSome; ++k) offset[k] = Log ? math::log(sum[k]) : 1 / sum[k];
     for (int64_t k = 0; k < m; ++k) {
       const T* const x = in + k * row_stride;
       T* const y = out + k * row_stride;
-      const T shift = max[k], offset = sum[k];
-#pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) y[i] = x[i] - shift - offset;
+      const T shift = max[k], total = sum[k], rest = offset[k];
+      for_elements(n, [=](int64_t i) { y[i] = Log ? x[i] - shift - rest : quotient(y[i], total, rest); });
     }
   }
 }
 // Rows side by side: element i of row r at i * stride + r.
 template <class T, bool Log>
 void softmax_columns(T* out, const T* in, int64_t n, int64_t stride, int64_t rows) {
-  T max[kSide], sum[kSide];
+  T max[kSide], min[kSide], sum[kSide];
   for (int64_t r = 0; r < rows; ++r) {
     max[r] = -math::infinity<T>();
+    min[r] = math::infinity<T>();
     sum[r] = 0;
   }
   for (int64_t i = 0; i < n; ++i)
 #pragma GCC ivdep
-    for (int64_t r = 0; r < rows; ++r) max[r] = larger(max[r], in[i * stride + r]);
-  for (int64_t i = 0; i < n; ++i)
-#pragma GCC ivdep
     for (int64_t r = 0; r < rows; ++r) {
-      const T e = math::exp(in[i * stride + r] - max[r]);
-      sum[r] += e;
-      if constexpr (!Log) out[i * stride + r] = e;
+      const T x = in[i * stride + r];
+      max[r] = larger(max[r], x);
+      min[r] = x < min[r] ? x : min[r];
     }
+  bool usual = true;
+  for (int64_t r = 0; r < rows; ++r) usual &= are_usual(min[r], max[r]);
+  const auto add = [&](auto exp) {
+    for (int64_t i = 0; i < n; ++i)
+#pragma GCC ivdep
+      for (int64_t r = 0; r < rows; ++r) {
+        const T e = exp(in[i * stride + r] - max[r]);
+        sum[r] += e;
+        if constexpr (!Log) out[i * stride + r] = e;
+      }
+  };
+  if (usual) add([](T x) { return math::exp_usual(x); });
+  else add([](T x) { return math::exp(x); });
   if constexpr (Log)
     for (int64_t r = 0; r < rows; ++r) sum[r] = math::log(sum[r]);
   for (int64_t i = 0; i < n; ++i)
@@ -156,7 +175,7 @@ void softmax_columns(T* out, const T* in, int64_t n, int64_t stride, int64_t row
 }
 
 // Rows that are shorter than this are softmax_short_rows', so many at a time that they stay in the nearest cache.
-constexpr int64_t kShortRow = 129, kShortRows = 64 * kSide;
+constexpr int64_t kShortRow = 128, kShortRows = 64 * kSide;
 STRIDED_INLINE int64_t rows_at_once(int64_t n) { return n <= 64 ? kSide : n <= 128 ? kSide / 2 : kSide / 4; }
 
 // One short row, with the same bits as among others: a sum of one after the other.
