@@ -218,7 +218,11 @@ void copy(const LoopPlan& plan) {
     if (copy_transposed(plan)) return;
   }
   const DType dtypes[] = {to.dtype, from.dtype};
-  run_loop(plan, kernel_table().copy[index_of(to.dtype)][index_of(from.dtype)], nullptr, 1, dtypes, kLoopGrain, true);
+  // From bool to bool the bytes move, as they are.
+  const bool bools = to.dtype == DType::Bool && from.dtype == DType::Bool;
+  const DType moved = bools ? DType::UInt8 : to.dtype, given = bools ? DType::UInt8 : from.dtype;
+  const Loop2d loop = kernel_table().copy[index_of(moved)][index_of(given)];
+  run_loop(plan, loop, nullptr, 1, dtypes, kLoopGrain, true);
 }
 
 // Each row of the result is written once, from front to back, which memory likes better than one pass for each part.

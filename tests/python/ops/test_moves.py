@@ -116,6 +116,22 @@ def test_rows_of_every_length(dtype):
         same(room, wide)
 
 
+@pytest.mark.parametrize("dtype", ITEMS)
+@pytest.mark.parametrize("rows", [2, 31, 32, 33, 47, 48, 100])
+def test_rows_of_less_than_a_vector(dtype, rows):
+    for length in range(1, 17 // np.dtype(dtype).itemsize + 2):
+        a = values(dtype, rows, length)
+        t = strided.from_numpy(a)
+        same(t.flip(0), a[::-1])
+        for steps in (slice(None, None, 2), slice(None, None, -1), slice(None, None, -3), slice(1, -1, 2)):
+            same(t[steps].contiguous(), np.ascontiguousarray(a[steps]))
+        same(t.flip((0, 1)), a[::-1, ::-1])
+        image = t.repeat(3, 1, 1)
+        same(image.flip(1), np.repeat(a[None, ::-1], 3, 0))
+        same(image.flip((0, 1)), np.repeat(a[None, ::-1], 3, 0))
+        same(image.transpose(0, 1).contiguous(), np.repeat(a[:, None], 3, 1))
+
+
 @pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 69631, 69632, 69633, 300000])
 def test_equal_looks_at_every_element(n):
     a = strided.arange(n, dtype=strided.float32)
