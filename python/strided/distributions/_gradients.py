@@ -16,18 +16,19 @@ if TYPE_CHECKING:
     from .._typing import Any, Callable, Tensor
 
 # Nodes s of the double exponential rule v = exp(s - exp(-s)) over 0 < v < inf (Takahasi and Mori, 1974), for integrands
-# that decay exponentially on the scale of 1.
+# that decay exponentially on the scale of 1: v, and its weight.
 _STEP = 1 / 16
-_NODES = [k * _STEP for k in range(-68, 78)]
+_NODES = [(math.exp(s - math.exp(-s)), 1 + math.exp(-s)) for s in (k * _STEP for k in range(-68, 78))]
+_AT_ONCE = 1 << 15  # elements: few samples are taken at many nodes in one operation
 
 
 def _tail(scale: Tensor, integrand: Callable[[Tensor], Tensor]) -> Tensor:
     """The integral of a function over 0 ... inf that is gone after some multiples of scale."""
-    total = strided.zeros_like(scale)
-    for s in _NODES:
-        v = math.exp(s - math.exp(-s))
-        total = total + (v * (1 + math.exp(-s)) * _STEP) * integrand(scale * v)
-    return total * scale
+    total, some = strided.zeros_like(scale), max(1, _AT_ONCE // max(1, scale.numel()))
+    nodes = scale.new_tensor(_NODES).view(-1, 2, *[1] * scale.dim())
+    for v, slope in ((part[:, 0], part[:, 1]) for part in nodes.split(some)):
+        total += (v * slope * integrand(scale * v)).sum(0)
+    return total * scale * _STEP
 
 
 def gamma_gradient(concentration: Tensor, value: Tensor) -> Tensor:
