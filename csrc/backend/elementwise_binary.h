@@ -263,17 +263,34 @@ struct Pow {
   }
 };
 
+// Whole exponents scale: the power alone may be infinite or zero where the product is neither.
 struct Ldexp {
   static constexpr Info info{"ldexp", Promote::Floating, kinds::floating, Saves::Inputs, "input * 2^other."};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
-    return a * math::exp2(b);
+    if constexpr (is_complex_v<T>) {
+      if (b.im == 0 && math::isfinite(b.re) && math::trunc(b.re) == b.re)
+        return {math::scaled(a.re, b.re), math::scaled(a.im, b.re)};
+      return a * math::exp2(b);
+    } else {
+      return math::isfinite(b) && math::trunc(b) == b ? math::scaled(a, b) : a * math::exp2(b);
+    }
+  }
+  template <class T>
+  static bool is_usual(T, T b) {
+    if constexpr (is_complex_v<T>) return (b.im == 0) & math::is_usual_exponent(b.re);
+    else return math::is_usual_exponent(b);
+  }
+  template <class T>
+  static T usual(T a, T b) {
+    if constexpr (is_complex_v<T>) return {math::scaled_usual(a.re, b.re), math::scaled_usual(a.im, b.re)};
+    else return math::scaled_usual(a, b);
   }
   static constexpr uint8_t reads[] = {2, 3};
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
-    if constexpr (I == 0) return g * conj(apply<Exp2>(s.in[1]));
-    else return g * (kLn2 * conj(s.in[0] * apply<Exp2>(s.in[1])));
+    if constexpr (I == 0) return apply<Ldexp>(g, conj(s.in[1]));
+    else return g * (kLn2 * conj(apply<Ldexp>(s.in[0], s.in[1])));
   }
 };
 

@@ -42,6 +42,13 @@ STRIDED_DEVICE_MATH_2(atan2)
 #undef STRIDED_DEVICE_MATH_2
 
 STRIDED_HD double log_usual(double x) { return ::log(x); }
+// x 2^n for a whole n.
+STRIDED_HD float scaled(float x, float n) {
+  return ::ldexpf(x, static_cast<int>(n < -9999 ? -9999 : n > 9999 ? 9999 : n));
+}
+STRIDED_HD double scaled(double x, double n) {
+  return ::ldexp(x, static_cast<int>(n < -9999 ? -9999 : n > 9999 ? 9999 : n));
+}
 STRIDED_HD float sigmoid(float x) { return 1.0f / (1.0f + ::expf(-x)); }
 STRIDED_HD double sigmoid(double x) { return 1.0 / (1.0 + ::exp(-x)); }
 STRIDED_HD double erfcx_positive(double x) { return ::erfcx(x); }

@@ -491,6 +491,24 @@ STRIDED_HD double exp_usual(double x) { return exp_plain<F64, true>(x); }
 // exp(x + lo), for small lo.
 STRIDED_HD float exp_usual(float x, float lo) { return exp_impl<F32, true>(x, lo); }
 STRIDED_HD double exp_usual(double x, double lo) { return exp_impl<F64, true>(x, lo); }
+// x 2^n for a whole n, rounded once.
+STRIDED_HD float scaled(float x, float n) {
+  const double t = clamp_keep_nan(static_cast<double>(n), -1000.0, 1000.0) + F64::magic;
+  return static_cast<float>(static_cast<double>(x) * power_of_two<F64>(t));
+}
+// Up to three factors: results that are not normal numbers come from the last one alone.
+STRIDED_HD double scaled(double x, double n) {
+  for (int i = 0; i < 2; ++i) {
+    const bool large = n > 1023, small = n < -1022;
+    x *= large ? 0x1p1023 : small ? 0x1p-969 : 1.0;
+    n -= large ? 1023 : small ? -969 : 0;
+  }
+  return x * power_of_two<F64>(clamp_keep_nan(n, -1022.0, 1023.0) + F64::magic);
+}
+STRIDED_HD bool is_usual_exponent(float n) { return (abs(n) < 126.0f) & (trunc(n) == n); }
+STRIDED_HD bool is_usual_exponent(double n) { return (abs(n) < 1022.0) & (trunc(n) == n); }
+STRIDED_HD float scaled_usual(float x, float n) { return x * power_of_two<F32>(n + F32::magic); }
+STRIDED_HD double scaled_usual(double x, double n) { return x * power_of_two<F64>(n + F64::magic); }
 STRIDED_HD float exp2(float x) { return exp2_impl<F32>(x); }
 STRIDED_HD double exp2(double x) { return exp2_impl<F64>(x); }
 STRIDED_HD bool has_usual_exp2(float x) { return abs(x) < 126.0f; }

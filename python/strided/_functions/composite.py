@@ -167,9 +167,7 @@ def frexp(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> return_
     exponent = (bits >> fraction) - (bias - 1) - tiny.to(ints) * (fraction + 1)
     special = (input == 0) | ~_f["isfinite"](input)
     exponent = exponent.masked_fill(special, 0).to(_C.int32)
-    # In two steps: 2 ** exponent itself may overflow where the quotient does not.
-    part = _f["div"](exponent, 2, rounding_mode="floor")
-    mantissa = _f["ldexp"](_f["ldexp"](input, -part), part - exponent)
+    mantissa = _f["ldexp"](input, -exponent)
     name = "frexp" if out is None else "frexp_out"
     return return_types._remake(name, ("mantissa", "exponent"), _into("frexp", (mantissa, exponent), out))
 

@@ -379,6 +379,58 @@ def test_a_complex_element_does_not_depend_on_its_neighbours(name, dtype):
         assert torch.equal(*bits) and torch.equal(*(b.signbit() for b in bits))
 
 
+def exactly_scaled(x, e):
+    try:
+        return math.ldexp(x, e)
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("copies", [1, 40])
+def test_ldexp_scales_by_whole_exponents(dtype, copies):
+    kind, info = getattr(torch, dtype), torch.finfo(getattr(torch, dtype))
+    x = [0.0, -0.0, 1.0, -1.5, info.max, info.min, info.tiny, info.smallest_normal * 1.5, math.inf, -math.inf, NAN]
+    t = torch.tensor(x * copies, dtype=kind)
+    for e in (
+        -5000,
+        -2100,
+        -1080,
+        -1023,
+        -300,
+        -150,
+        -127,
+        -60,
+        -1,
+        0,
+        1,
+        14,
+        60,
+        126,
+        127,
+        128,
+        300,
+        1023,
+        2100,
+        5000,
+    ):
+        want = torch.tensor([exactly_scaled(v, e) for v in x] * copies, dtype=torch.float64).to(kind)
+        for exponent in (torch.tensor(e), torch.full((len(t),), e)):
+            got = torch.ldexp(t, exponent)
+            assert torch.equal(torch.nan_to_num(got, 77.0, 1e4, -1e4), torch.nan_to_num(want, 77.0, 1e4, -1e4)), e
+            assert torch.equal(got.signbit(), want.signbit()) or t.isnan().any()
+    mantissa, exponent = torch.frexp(t)
+    assert torch.equal(torch.nan_to_num(torch.ldexp(mantissa, exponent), 77.0), torch.nan_to_num(t, 77.0))
+    assert torch.ldexp(torch.tensor(3.0).to(kind), torch.tensor(0.5)).item() == pytest.approx(3 * 2**0.5, rel=0.01)
+
+
+def test_ldexp_of_complex_numbers():
+    z = torch.tensor([1 + 2j, -3j, 1e30 + 1e-30j] * 20, dtype=torch.complex64)
+    assert torch.ldexp(z, torch.tensor(-20)).equal(z * 2.0**-20)
+    got = torch.ldexp(z[:2], torch.tensor([1 + 1j, 2.5]))
+    assert np.allclose(got.numpy(), z[:2].numpy() * 2 ** np.array([1 + 1j, 2.5]), rtol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_signs_of_16_bits(dtype):
     bits = torch.arange(-(2**15), 2**15).to(torch.int16)
