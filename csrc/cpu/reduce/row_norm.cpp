@@ -43,7 +43,7 @@ void forward_short(const RowNormPlan& plan, int64_t begin, int64_t end) {
   const T* const weights = static_cast<const T*>(plan.weight);
   const T* const biases = static_cast<const T*>(plan.bias);
   for_some_rows<T>(begin, end, [&](int64_t row, int64_t rows, int64_t width) {
-    alignas(64) T x[kShort * kTogether], mean[kTogether] = {}, scale[kTogether] = {};
+    alignas(64) T x[kShort * kTogether], mean[kTogether] = {}, scale[kTogether] = {}, rest[kTogether] = {};
     turn_rows(static_cast<const T*>(plan.x) + row * n, rows, n, width, x);
     for (int64_t i = 0; i < n; ++i)
       for (int64_t r = 0; r < width; ++r) mean[r] += x[i * width + r];
@@ -52,9 +52,14 @@ void forward_short(const RowNormPlan& plan, int64_t begin, int64_t end) {
       for (int64_t r = 0; r < width; ++r) {
         const T d = x[i * width + r] - mean[r];
         scale[r] += d * d;
+        rest[r] += d;
       }
-    for (int64_t r = 0; r < width; ++r)
-      scale[r] = static_cast<T>(1 / std::sqrt(static_cast<double>(scale[r]) / static_cast<double>(n) + plan.eps));
+    for (int64_t r = 0; r < width; ++r) {
+      const double lacks = static_cast<double>(rest[r]) / static_cast<double>(n);
+      const double variance = static_cast<double>(scale[r]) / static_cast<double>(n) - lacks * lacks;
+      mean[r] = static_cast<T>(static_cast<double>(mean[r]) + lacks);
+      scale[r] = static_cast<T>(1 / std::sqrt((variance > 0 ? variance : variance - variance) + plan.eps));
+    }
     for (int64_t i = 0; i < n; ++i) {
       const T weight = weights ? weights[i] : T(1), bias = biases ? biases[i] : T(0);
       for (int64_t r = 0; r < width; ++r) x[i * width + r] = (x[i * width + r] - mean[r]) * scale[r] * weight + bias;
@@ -76,14 +81,19 @@ void forward(const RowNormPlan& plan, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
     const T* const x = static_cast<const T*>(plan.x) + row * n;
     T* const out = static_cast<T*>(plan.out) + row * n;
-    double total = 0, squares = 0, none = 0;
+    double total = 0, squares = 0, none = 0, left = 0;
     sums<T>(n, &total, &none, [&](int64_t i, T& a, T&) { a += x[i]; });
-    const T mean = static_cast<T>(total / static_cast<double>(n));
-    sums<T>(n, &squares, &none, [&](int64_t i, T& a, T&) {
-      const T d = x[i] - mean;
+    const T near = static_cast<T>(total / static_cast<double>(n));
+    sums<T>(n, &squares, &left, [&](int64_t i, T& a, T& b) {
+      const T d = x[i] - near;
       a += d * d;
+      b += d;
     });
-    const T scale = static_cast<T>(1 / std::sqrt(squares / static_cast<double>(n) + plan.eps));
+    // What the rounded mean lacks is large beside the deviations of a row whose elements are nearly equal.
+    const double rest = left / static_cast<double>(n);
+    const T mean = static_cast<T>(static_cast<double>(near) + rest);
+    const double variance = squares / static_cast<double>(n) - rest * rest;
+    const T scale = static_cast<T>(1 / std::sqrt((variance > 0 ? variance : variance - variance) + plan.eps));
     static_cast<T*>(plan.mean)[row] = mean;
     static_cast<T*>(plan.scale)[row] = scale;
     if (plan.share > 1) {

@@ -82,28 +82,27 @@ STRIDED_INLINE A over_row(A start, int64_t n, F f, C combine) {
   return fold_vector<few / 2>(load<Vec<A, few>>(lane), combine, std::make_integer_sequence<int, few>{});
 }
 
-template <class T>
-STRIDED_INLINE T largest_of_row(const T* in, int64_t n) {
-  return over_row(
-      -math::infinity<T>(), n, [=](int64_t i) { return in[i]; }, [](auto a, auto b) { return larger(a, b); });
-}
-template <class T>
-STRIDED_INLINE T smallest_of_row(const T* in, int64_t n) {
-  return over_row(
-      math::infinity<T>(), n, [=](int64_t i) { return in[i]; }, [](auto a, auto b) { return b < a ? b : a; });
-}
 // Whether e^(x - max) is a normal number for all x from `min` on. Such exponentials take half the operations, and have
 // the same bits.
 template <class T>
 STRIDED_INLINE bool are_usual(T min, T max) {
   return math::has_usual_exp(min - max);
 }
-// The sum of write(i, e^(in[i] - max)).
-template <class T, class F>
-STRIDED_INLINE T sum_of_row(const T* in, int64_t n, T max, bool usual, F write) {
+// Functions of their own, which softmax and its logarithm share. The largest element of a row, and whether all of its
+// exponentials are usual.
+template <class T>
+__attribute__((noinline)) bool bounds_of_row(const T* in, int64_t n, T* max) {
+  const auto element = [=](int64_t i) { return in[i]; };
+  *max = over_row(-math::infinity<T>(), n, element, [](auto a, auto b) { return larger(a, b); });
+  const T min = over_row(math::infinity<T>(), n, element, [](auto a, auto b) { return b < a ? b : a; });
+  return are_usual(min, *max);
+}
+// out[i] = e^(in[i] - max), and their sum.
+template <class T>
+__attribute__((noinline)) T sum_of_row(T* __restrict__ out, const T* __restrict__ in, int64_t n, T max, bool usual) {
   const auto sum = [](auto a, auto b) { return a + b; };
-  if (usual) return over_row(T(0), n, [=](int64_t i) { return write(i, math::exp_usual(in[i] - max)); }, sum);
-  return over_row(T(0), n, [=](int64_t i) { return write(i, math::exp(in[i] - max)); }, sum);
+  if (usual) return over_row(T(0), n, [=](int64_t i) { return out[i] = math::exp_usual(in[i] - max); }, sum);
+  return over_row(T(0), n, [=](int64_t i) { return out[i] = math::exp(in[i] - max); }, sum);
 }
 
 // Contiguous rows, so many that they stay in the nearest cache: a row's largest element, its sum and what follows from
@@ -117,14 +116,8 @@ void softmax_some_rows(T* __restrict__ out, const T* __restrict__ in, int64_t n,
   for (T& s : sum) s = 1;
   for (int64_t r = 0; r < rows; r += most, in += most * row_stride, out += most * row_stride) {
     const int64_t m = rows - r < most ? rows - r : most;
-    for (int64_t k = 0; k < m; ++k) {
-      max[k] = largest_of_row(in + k * row_stride, n);
-      usual[k] = are_usual(smallest_of_row(in + k * row_stride, n), max[k]);
-    }
-    for (int64_t k = 0; k < m; ++k) {
-      T* const y = out + k * row_stride;
-      sum[k] = sum_of_row(in + k * row_stride, n, max[k], usual[k], [y](int64_t i, T e) { return Log ? e : y[i] = e; });
-    }
+    for (int64_t k = 0; k < m; ++k) usual[k] = bounds_of_row(in + k * row_stride, n, &max[k]);
+    for (int64_t k = 0; k < m; ++k) sum[k] = sum_of_row(out + k * row_stride, in + k * row_stride, n, max[k], usual[k]);
 #pragma GCC ivdep
     for (int64_t k = 0; k < kSome; ++k) offset[k] = Log ? math::log(sum[k]) : 1 / sum[k];
     for (int64_t k = 0; k < m; ++k) {
