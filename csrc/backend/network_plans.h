@@ -26,12 +26,13 @@ struct ClassLossPlan {
 
 // Weighted sums of elements along the middle axis of contiguous tensors:
 //   out[o][j][i] = sum over k < taps of weight[j][k] * in[o][place[j][k]][i],  j < to, place < from
-// or the transpose of that: out[o][place[j][k]][i] += weight[j][k] * in[o][j][i] to an `out` of zeros.
+// or the transpose of that: out[o][place[j][k]][i] += weight[j][k] * in[o][j][i] to an `out` of zeros. Of bytes the
+// weights are whole numbers, int32, and the sum is divided by 2^shift, rounded half up, and cut to what a byte holds.
 struct TapsPlan {
   DType dtype = DType::Float32;
   bool transposed = false;
   int64_t outer = 1, from = 0, to = 0, inner = 1;
-  int taps = 1;
+  int taps = 1, shift = 0;
   const int64_t* place = nullptr;
   const void* weight = nullptr;  // null: ones
   const void* in = nullptr;
@@ -173,6 +174,20 @@ struct AttentionPlan : OpContext {
   const int64_t* batch_strides[4] = {};  // of q, k, v, mask; elements
 };
 
+// One step of an LSTM (Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997; with forget gates). All contiguous,
+// (rows, width), but gates: (rows, 4, width), i, f, g, o.
+struct LstmPlan {
+  DType dtype = DType::Float32;
+  int64_t rows = 0, width = 0;
+  void* gates = nullptr;           // the step: what they are functions of, and then they themselves
+  const void* previous = nullptr;  // cells of the step before
+  void *cell = nullptr, *tanh = nullptr, *out = nullptr;  // results; tanh: of the cell, null where it is not wanted
+  // The gradient of all that, of `out` by `by_out` and by what the next step adds; `by_cell` is replaced with that of
+  // `previous`.
+  const void *by_out = nullptr, *by_next = nullptr;
+  void *by_cell = nullptr, *by_gates = nullptr;
+};
+
 // Name and plan of each function, once: the members of the table and the CPU's functions and registration follow.
 #define STRIDED_NETWORK_FUNCTIONS(X) \
   X(class_loss, ClassLossPlan) \
@@ -189,6 +204,8 @@ struct AttentionPlan : OpContext {
   X(label_sums, LabelSumsPlan) \
   X(pair_sums, PairLossPlan) \
   X(pair_gradient, PairLossPlan) \
+  X(lstm_step, LstmPlan) \
+  X(lstm_gradient, LstmPlan) \
   /* C is float32, A and B are 16-bit floats, of plan.dtype */ \
   X(widened_gemm, GemmPlan) \
   X(attention, AttentionPlan)

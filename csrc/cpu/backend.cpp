@@ -29,6 +29,7 @@ namespace strided {
   X(sparse_product) \
   X(sampling) \
   X(points) \
+  X(lstm) \
   X(pool) \
   X(row_gradients) \
   X(label_sums) \

@@ -187,6 +187,10 @@ struct SamplingKernels {
   void (*taps)(const TapsPlan& plan, int64_t begin, int64_t end) = nullptr;          // outer positions
   void (*channels)(const ChannelsPlan& plan, int64_t begin, int64_t end) = nullptr;  // planes
 };
+struct LstmKernels {
+  void (*step)(const LstmPlan& plan, int64_t begin, int64_t end) = nullptr;      // rows
+  void (*gradient)(const LstmPlan& plan, int64_t begin, int64_t end) = nullptr;  // rows
+};
 struct PointKernels {  // blocks are of SamplePlan::kBlock points
   void (*values)(const SamplePlan& plan, int64_t begin, int64_t end) = nullptr;    // blocks
   void (*by_image)(const SamplePlan& plan, int64_t begin, int64_t end) = nullptr;  // planes
@@ -282,7 +286,9 @@ struct KernelTable {
   RowNormKernels row_norm[2];
   RowGradientKernels row_gradients[2];
   SamplingKernels sampling[2];
+  decltype(SamplingKernels::taps) byte_taps = nullptr;
   PointKernels points[2];
+  LstmKernels lstm[2];
   PoolKernel pool[2] = {};
   LabelSumsKernel label_sums[2] = {};
   PairLossKernels pair_loss[2];

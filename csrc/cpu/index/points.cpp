@@ -25,7 +25,7 @@ struct Along {
 // The coordinates of points that are counted in elements, moved into the image (border, reflection), and their
 // derivatives. As in PyTorch that is zero on the border. NaN stays.
 template <bool kSlopes, class T>
-STRIDED_INLINE void settle(const SamplePlan& plan, int64_t n, int64_t count, T* at, T* slope) {
+__attribute__((noinline)) void settle(const SamplePlan& plan, int64_t n, int64_t count, T* at, T* slope) {
   if (plan.outside == SamplePlan::Zeros) return;
   const T last = static_cast<T>(n - 1);
   if (plan.outside == SamplePlan::Reflection) {
@@ -46,15 +46,15 @@ STRIDED_INLINE void settle(const SamplePlan& plan, int64_t n, int64_t count, T* 
 }
 
 // Points in a grid are -1 ... 1 for the n elements of an axis; `step` elements of the image are one along the axis.
-template <int kAxes, class T, int kTaps, bool kSlopes>
-void find_along(const SamplePlan& plan, const T* grid, int64_t n, int32_t step, int64_t count,
-                Along<T, kTaps, kSlopes>* to) {
-  alignas(64) T at[kBlock], slope[kBlock];
+// `at`: those of this axis, written over.
+template <class T, int kTaps, bool kSlopes>
+void find_along(const SamplePlan& plan, T* at, int64_t n, int32_t step, int64_t count, Along<T, kTaps, kSlopes>* to) {
+  alignas(64) T slope[kBlock];
   const T size = static_cast<T>(n), last = size - 1, scale = plan.align ? last / 2 : size / 2;
   if (plan.align)
-    for (int64_t p = 0; p < count; ++p) at[p] = (grid[p * kAxes] + 1) * scale;
+    for (int64_t p = 0; p < count; ++p) at[p] = (at[p] + 1) * scale;
   else
-    for (int64_t p = 0; p < count; ++p) at[p] = ((grid[p * kAxes] + 1) * size - 1) / 2;
+    for (int64_t p = 0; p < count; ++p) at[p] = ((at[p] + 1) * size - 1) / 2;
   if (kSlopes)
     for (int64_t p = 0; p < count; ++p) slope[p] = scale;
   if constexpr (kTaps == 1) {
@@ -148,7 +148,9 @@ struct Corners {
   void find(const SamplePlan& plan, const T* grid, int64_t count) {
     int32_t step = 1;
     for (int axis = kAxes - 1; axis >= 0; --axis) {
-      find_along<kAxes>(plan, grid + (kAxes - 1 - axis), plan.size[axis], step, count, &along[axis]);
+      alignas(64) T at[kBlock];
+      for (int64_t p = 0; p < count; ++p) at[p] = grid[p * kAxes + (kAxes - 1 - axis)];
+      find_along(plan, at, plan.size[axis], step, count, &along[axis]);
       step *= static_cast<int32_t>(plan.size[axis]);
     }
     int32_t signs = 0;
@@ -384,10 +386,13 @@ struct Products {
         for (int64_t p = 0; p < count; ++p)
           to[p * kAxes + (kAxes - 1 - axis)] = along_axis(corners, axis, p, [&](int corner) { return dot[corner][p]; });
     }
-    for (int64_t e = 0; e < corners.edges; ++e)
-      for (int axis = 0; axis < kAxes; ++axis)
-        to[corners.edge[e] * kAxes + (kAxes - 1 - axis)] =
-            along_axis(corners, axis, corners.edge[e], [&](int corner) { return edge_dot[corner][e]; });
+    for (int64_t e = 0; e < corners.edges; ++e) finish_edge(corners, e, to + corners.edge[e] * kAxes);
+  }
+  __attribute__((noinline)) void finish_edge(const Found& corners, int64_t e, T* to) const {
+#pragma GCC unroll 1
+    for (int axis = 0; axis < kAxes; ++axis)
+      to[kAxes - 1 - axis] =
+          along_axis(corners, axis, corners.edge[e], [&](int corner) { return edge_dot[corner][e]; });
   }
 };
 

@@ -89,6 +89,41 @@ void transposed(const TapsPlan& plan, const T* in, const T* weight, T* out) {
     }
 }
 
+// Of bytes: TapsPlan says how sums are rounded. Some columns at a time, whose sums stay in the nearest cache.
+void byte_taps(const TapsPlan& plan, int64_t begin, int64_t end) {
+  constexpr int64_t kColumns = 1024;
+  const int64_t inner = plan.inner;
+  const int32_t half = plan.shift > 0 ? 1 << (plan.shift - 1) : 0;
+  for (int64_t o = begin; o < end; ++o) {
+    const uint8_t* const in = static_cast<const uint8_t*>(plan.in) + o * plan.from * inner;
+    uint8_t* const out = static_cast<uint8_t*>(plan.out) + o * plan.to * inner;
+    if (!plan.weight) {
+      copies(plan, in, out);
+      continue;
+    }
+    for (int64_t j = 0; j < plan.to; ++j) {
+      const int64_t* const place = plan.place + j * plan.taps;
+      const int32_t* const weight = static_cast<const int32_t*>(plan.weight) + j * plan.taps;
+      for (int64_t first = 0; first < inner; first += kColumns) {
+        const int64_t m = min_of(kColumns, inner - first);
+        alignas(64) int32_t sum[kColumns];
+        for (int64_t i = 0; i < m; ++i) sum[i] = half;
+        for (int k = 0; k < plan.taps; ++k) {
+          const uint8_t* const from = in + place[k] * inner + first;
+          const int32_t w = weight[k];
+          if (w != 0)
+            for (int64_t i = 0; i < m; ++i) sum[i] += from[i] * w;
+        }
+        uint8_t* const to = out + j * inner + first;
+        for (int64_t i = 0; i < m; ++i) {
+          const int32_t x = sum[i] >> plan.shift;
+          to[i] = static_cast<uint8_t>(x < 0 ? 0 : x > 255 ? 255 : x);
+        }
+      }
+    }
+  }
+}
+
 // The same for one element at a place, with what goes to each place next to each other: sums stay in a register. The
 // memory is the thread's workspace.
 template <class T>
@@ -354,6 +389,7 @@ void channels(const ChannelsPlan& plan, int64_t begin, int64_t end) {
 
 void fill_sampling(KernelTable& table) {
   table.sampling[0] = {&taps<float>, &channels<float>};
+  table.byte_taps = &byte_taps;
   table.sampling[1] = {&taps<double>, &channels<double>};
 }
 

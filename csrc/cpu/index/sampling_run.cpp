@@ -7,6 +7,8 @@
 #include "base/parallel.h"
 #include "cpu/kernels.h"
 #include "cpu/networks.h"
+#include "cpu/transposed.h"
+#include "cpu/workspace.h"
 
 namespace strided {
 namespace cpu {
@@ -177,11 +179,41 @@ void fold_planes(const FoldPlan& plan, int64_t begin, int64_t end) {
 
 }  // namespace
 
+namespace {
+
+// Sums along the last axis, which no vector serves: some rows at a time are laid side by side, and brought back.
+void mix_turned(const TapsPlan& plan, decltype(SamplingKernels::taps) run) {
+  constexpr int64_t kRows = 64;
+  const int64_t size = size_of(plan.dtype);
+  parallel_for(
+      0, (plan.outer + kRows - 1) / kRows, grain_of(kRows * plan.to * plan.taps), [&](int64_t begin, int64_t end) {
+        char* const in = static_cast<char*>(workspace(WorkspaceSlot::Columns, (plan.from + plan.to) * kRows * size));
+        char* const out = in + plan.from * kRows * size;
+        for (int64_t b = begin; b < end; ++b) {
+          const int64_t first = b * kRows, rows = std::min(kRows, plan.outer - first);
+          TapsPlan part = plan;
+          part.outer = 1;
+          part.inner = rows;
+          part.in = in;
+          part.out = out;
+          copy_turned(size, in, rows * size, static_cast<const char*>(plan.in) + first * plan.from * size,
+                      plan.from * size, rows, plan.from);
+          run(part, 0, 1);
+          copy_turned(size, static_cast<char*>(plan.out) + first * plan.to * size, plan.to * size, out, rows * size,
+                      plan.to, rows);
+        }
+      });
+}
+
+}  // namespace
+
 void mix_taps(const TapsPlan& plan) {
   if (plan.transposed)
     std::memset(plan.out, 0, static_cast<size_t>(plan.outer * plan.from * plan.inner * size_of(plan.dtype)));
-  const auto run = kernels_of(plan.dtype).taps;
-  parallel_for(0, plan.outer, grain_of(plan.to * plan.inner),
+  const auto run = plan.dtype == DType::UInt8 ? kernel_table().byte_taps : kernels_of(plan.dtype).taps;
+  const bool many = plan.weight != nullptr && (plan.dtype == DType::UInt8 || plan.taps == 3 || plan.taps > 4);
+  if (plan.inner == 1 && !plan.transposed && many && plan.outer > 1) return mix_turned(plan, run);
+  parallel_for(0, plan.outer, grain_of(plan.to * plan.inner * plan.taps),
                [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }
 

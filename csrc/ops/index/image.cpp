@@ -44,6 +44,8 @@ struct Step {
   std::vector<int64_t> place;
   std::vector<float> floats;  // the weights, of the dtype of the image; none: ones
   std::vector<double> doubles;
+  std::vector<int32_t> whole;  // of bytes: times 2^shift
+  int shift = 0;
 };
 using Steps = std::shared_ptr<const std::vector<Step>>;
 
@@ -98,6 +100,84 @@ void take_cubic(Step& step, double factor, bool align) {
   }
 }
 
+// What an element at a distance weighs, and from which distance on it weighs nothing.
+struct Kernel {
+  double reach;
+  double (*weight)(double);
+};
+constexpr Kernel kHat = {1, [](double x) { return std::max(0.0, 1 - x); }};
+constexpr Kernel kKeys = {2, [](double x) {  // R. Keys, as above
+                            constexpr double a = -0.5;
+                            if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+                            return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0.0;
+                          }};
+// sinc(x) sinc(x / 3): C. E. Duchon, "Lanczos filtering in one and two dimensions" (1979).
+constexpr Kernel kLanczos = {3, [](double x) {
+                               const double t = 3.14159265358979323846 * x;
+                               if (t == 0) return 1.0;
+                               return x < 3 ? 3 * std::sin(t) * std::sin(t / 3) / (t * t) : 0.0;
+                             }};
+
+// The kernel is as wide as the image gets smaller. Rows of weights are as long as the longest one; in shorter ones the
+// last element stands more than once, with parts of its weight (which are exact).
+template <class T>
+void take_antialiased(Step& step, double factor, bool align, const Kernel& kernel) {
+  const double scale = scale_of(step.from, step.to, factor, align), wide = std::max(scale, 1.0);
+  const double half = kernel.reach * wide;
+  const auto first = [=](double centre) { return std::max<int64_t>(static_cast<int64_t>(centre - half + 0.5), 0); };
+  const auto last = [=, n = step.from](double centre) {
+    return std::min(static_cast<int64_t>(centre + half + 0.5), n);
+  };
+  const auto centre_of = [=](int64_t j) { return scale * (static_cast<double>(j) + 0.5); };
+  for (int64_t j = 0; j < step.to; ++j)
+    step.taps = std::max(step.taps, static_cast<int>(last(centre_of(j)) - first(centre_of(j))));
+  for (int64_t j = 0; j < step.to; ++j) {
+    const double centre = centre_of(j);
+    const int64_t low = std::min(first(centre), step.from - 1), count = last(centre) - low;
+    std::vector<double> weights(static_cast<size_t>(step.taps));
+    double total = 0;
+    for (int64_t k = 0; k < count; ++k)
+      total += weights[static_cast<size_t>(k)] =
+          kernel.weight(std::abs(static_cast<double>(low + k) - centre + 0.5) / wide);
+    T rest = 0;
+    for (int64_t k = 0; k < step.taps; ++k) {
+      if (k < count) rest = static_cast<T>(total != 0 ? weights[static_cast<size_t>(k)] / total : 0);
+      const bool ends = k >= count - 1 && k + 1 < step.taps;
+      step.place.push_back(low + std::max<int64_t>(std::min(k, count - 1), 0));
+      weights_of<T>(step).push_back(ends ? rest / 2 : rest);
+      if (ends) rest /= 2;
+    }
+  }
+}
+
+// Of bytes PyTorch, and Pillow before it, takes whole numbers: the weights times the power of two with which the
+// largest still fits 16 bits. Weights of places outside the image are added to those of its edge before.
+void make_whole(Step& step) {
+  std::vector<double>& weights = step.doubles;
+  const int64_t last = step.from - 1;
+  for (int64_t j = 0; j < step.to; ++j) {
+    double* const w = weights.data() + j * step.taps;
+    const int64_t* const at = step.place.data() + j * step.taps;
+    const auto join = [&](int from, int to, bool wanted) {
+      if (!wanted || at[from] != at[to]) return;
+      w[to] += w[from];
+      w[from] = 0;
+    };
+    for (int k = 0; k + 1 < step.taps; ++k) join(k, k + 1, at[k] == 0);
+    for (int k = step.taps - 1; k > 0; --k) join(k, k - 1, at[k] == last);
+    for (int k = step.taps - 1; k > 0; --k) join(k, k - 1, true);  // parts of one weight
+  }
+  const double largest = *std::max_element(weights.begin(), weights.end());
+  while (step.shift < 22 && static_cast<int64_t>(0.5 + largest * std::ldexp(1.0, step.shift + 1)) < 1 << 15)
+    ++step.shift;
+  const double unit = std::ldexp(1.0, step.shift);
+  for (const double w : weights) {
+    const double scaled = w * unit;
+    step.whole.push_back(static_cast<int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5));
+  }
+  weights.clear();
+}
+
 Tensor by_step(const Tensor& x, const Step& step, bool transposed) {
   TapsPlan plan;
   plan.dtype = x.dtype();
@@ -112,6 +192,8 @@ Tensor by_step(const Tensor& x, const Step& step, bool transposed) {
   plan.place = step.place.data();
   if (!step.floats.empty()) plan.weight = step.floats.data();
   if (!step.doubles.empty()) plan.weight = step.doubles.data();
+  if (!step.whole.empty()) plan.weight = step.whole.data();
+  plan.shift = step.shift;
   Dims shape = x.shape();
   shape[static_cast<size_t>(step.axis)] = transposed ? step.from : step.to;
   const Tensor in = contiguous(x), out = empty(shape, x.dtype(), x.device());
@@ -142,13 +224,20 @@ Tensor by_steps(const Tensor& x, const Steps& steps, bool transposed, bool chann
 }
 
 struct Mode {
-  enum Kind { Nearest, Exact, Linear, Cubic } kind;
+  enum Kind { Nearest, Exact, Linear, Cubic, Lanczos } kind;
   const char* node;
 };
-std::optional<Mode> mode_of(const std::string& word, int axes) {
+std::optional<Mode> mode_of(const std::string& word, int axes, bool antialias) {
   const auto numbered = [axes](const char* one, const char* two, const char* three) {
     return axes == 1 ? one : axes == 2 ? two : three;
   };
+  if (antialias) {
+    if (axes != 2) return std::nullopt;
+    if (word == "bilinear") return Mode{Mode::Linear, "UpsampleBilinear2DAaBackward0"};
+    if (word == "bicubic") return Mode{Mode::Cubic, "UpsampleBicubic2DAaBackward0"};
+    if (word == "lanczos") return Mode{Mode::Lanczos, "UpsampleLanczos2DAaBackward0"};
+    return std::nullopt;
+  }
   if (word == "nearest")
     return Mode{Mode::Nearest,
                 numbered("UpsampleNearest1DBackward0", "UpsampleNearest2DBackward0", "UpsampleNearest3DBackward0")};
@@ -163,20 +252,25 @@ std::optional<Mode> mode_of(const std::string& word, int axes) {
 }
 
 template <class T>
-void take(Step& step, Mode::Kind kind, double factor, bool align) {
-  if (kind == Mode::Linear) take_linear<T>(step, factor, align);
+void take(Step& step, Mode::Kind kind, double factor, bool align, bool antialias) {
+  if (antialias)
+    take_antialiased<T>(step, factor, align, kind == Mode::Lanczos ? kLanczos : kind == Mode::Cubic ? kKeys : kHat);
+  else if (kind == Mode::Linear) take_linear<T>(step, factor, align);
   else take_cubic<T>(step, factor, align);
 }
 
 }  // namespace
 
 Tensor resize(const Tensor& x, const Dims& sizes, const std::vector<double>& factors, const std::string& mode,
-              bool align) {
+              bool align, bool antialias) {
   const int axes = x.ndim() - 2;
-  if (axes < 1 || axes > 3 || !is_number_of_loops(x.dtype()) || network_functions(x.device()).mix_taps == nullptr)
-    return {};
-  const std::optional<Mode> how = mode_of(mode, axes);
+  const bool bytes = x.dtype() == DType::UInt8;
+  if (axes < 1 || axes > 3 || network_functions(x.device()).mix_taps == nullptr) return {};
+  if (!bytes && !is_number_of_loops(x.dtype())) return {};
+  const std::optional<Mode> how = mode_of(mode, axes, antialias);
   if (!how || x.numel() == 0 || static_cast<int>(sizes.size()) != axes || !is_short(sizes)) return {};
+  if (how->kind == Mode::Lanczos && align) return {};
+  const bool nearest = how->kind == Mode::Nearest || how->kind == Mode::Exact;
   auto steps = std::make_shared<std::vector<Step>>();
   for (int i = axes - 1; i >= 0; --i) {
     const auto at = static_cast<size_t>(i);
@@ -185,12 +279,14 @@ Tensor resize(const Tensor& x, const Dims& sizes, const std::vector<double>& fac
     step.from = x.size(i + 2);
     step.to = sizes[at];
     if (step.to < 1) return {};
-    if (how->kind == Mode::Nearest || how->kind == Mode::Exact) {
+    if (nearest) {
       take_nearest(step, factors[at], how->kind == Mode::Exact);
     } else {
       if (step.to == step.from && (factors[at] == 0 || factors[at] == 1)) continue;
-      if (x.dtype() == DType::Float64) take<double>(step, how->kind, factors[at], align);
-      else take<float>(step, how->kind, factors[at], align);
+      const bool doubles = x.dtype() == DType::Float64 || bytes;
+      if (doubles) take<double>(step, how->kind, factors[at], align, antialias);
+      else take<float>(step, how->kind, factors[at], align, antialias);
+      if (bytes) make_whole(step);
     }
     steps->push_back(std::move(step));
   }

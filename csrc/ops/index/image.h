@@ -14,7 +14,7 @@ namespace strided {
 
 // nn.functional.interpolate. factors: of the axes, 0 where the sizes say it.
 Tensor resize(const Tensor& x, const Dims& sizes, const std::vector<double>& factors, const std::string& mode,
-              bool align);
+              bool align, bool antialias);
 // nn.functional.pad: (before, after) of the last axis, then of the one before it, ...
 Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const std::optional<Scalar>& value);
 // nn.functional.adaptive_avg_pool1d to adaptive_avg_pool3d, and adaptive_max_pool1d to adaptive_max_pool3d without

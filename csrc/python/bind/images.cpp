@@ -48,8 +48,7 @@ bool read(PyObject* from, size_t axes, std::vector<double>* to) {
 
 Tensor interpolate(const Tensor& x, PyObject* size, PyObject* scale, const std::string& mode, PyObject* align,
                    PyObject* recompute, bool antialias) {
-  if (antialias || (recompute != Py_None && recompute != Py_False) || (size == Py_None) == (scale == Py_None))
-    return {};
+  if ((recompute != Py_None && recompute != Py_False) || (size == Py_None) == (scale == Py_None)) return {};
   if (align != Py_None && (!PyBool_Check(align) || mode.compare(0, 7, "nearest") == 0)) return {};
   if (x.ndim() < 3) return {};
   const auto axes = static_cast<size_t>(x.ndim() - 2);
@@ -63,7 +62,7 @@ Tensor interpolate(const Tensor& x, PyObject* size, PyObject* scale, const std::
     for (size_t i = 0; i < axes; ++i)
       sizes.push_back(static_cast<int64_t>(std::floor(static_cast<double>(x.shape()[i + 2]) * factors[i])));
   }
-  return resize(x, sizes, factors, mode, align == Py_True);
+  return resize(x, sizes, factors, mode, align == Py_True, antialias);
 }
 
 Tensor unfold_image(const Tensor& x, PyObject* kernel, PyObject* dilation, PyObject* padding, PyObject* stride) {

@@ -5,6 +5,7 @@
 #include "ops/linalg/attention.h"
 #include "ops/linalg/convolution.h"
 #include "ops/linalg/linalg.h"
+#include "ops/linalg/lstm.h"
 #include "ops/linalg/matmul.h"
 #include "ops/operators.h"
 #include "ops/reduce/reduction.h"
@@ -441,6 +442,12 @@ void bind_matrices() {
   def<&traces>("linalg.trace(Tensor x)", "Sums of the diagonals of matrices (*, m, n), as numpy.linalg.trace.",
                kFunction);
   def<&mT>("linalg.matrix_transpose(Tensor x)", "View with the last two dimensions swapped (NumPy's name).", kFunction);
+  def<&lstm_steps>(
+      "_lstm_steps(Tensor gates, Tensor h, Tensor c, Tensor w_hh, Tensor outputs, Tensor cells, Tensor? tanhs, bool reverse) -> bool",
+      "The steps of one direction of an LSTM. Not recorded.", kFunction);
+  def<&lstm_gradients>(
+      "_lstm_gradients(Tensor gates, Tensor c, Tensor w_hh, Tensor cells, Tensor tanhs, Tensor d_outputs, Tensor dh, Tensor dc, bool reverse)",
+      "The gradient of what _lstm_steps makes gates of. Not recorded.", kFunction);
 }
 
 }  // namespace strided::python

@@ -5,6 +5,7 @@ import math
 import pytest
 import strided
 from strided.nn import functional as F
+from strided.nn.functional._interpolate import _antialiased
 
 
 def taps(n, out, factor, mode, align, j):
@@ -89,6 +90,52 @@ def test_factors(mode, factor):
     wanted = resized(x, sizes, [float(f) for f in factors], mode, False)
     strided.testing.assert_close(F.interpolate(x, scale_factor=factor, mode=mode), wanted, rtol=1e-6, atol=1e-6)
     assert F.interpolate(x, None, factor, mode, recompute_scale_factor=True).shape[2:] == tuple(sizes)
+
+
+def composed(image, sizes, cubic, whole=False):
+    for axis in (3, 2):
+        image = _antialiased(image, axis, sizes[axis - 2], None, False, cubic, whole)
+    return image
+
+
+@pytest.mark.parametrize("cubic", [False, True])
+@pytest.mark.parametrize(
+    "shape, sizes",
+    [((2, 3, 17, 23), (5, 40)), ((1, 1, 1, 1), (3, 2)), ((3, 2, 64, 130), (64, 33)), ((1, 1, 9, 300), (1, 1)),
+     ((2, 1, 5, 4), (11, 13)), ((2, 40, 8, 70), (3, 9))],
+)  # fmt: skip
+def test_antialiased(shape, sizes, cubic):
+    strided.manual_seed(0)
+    mode = "bicubic" if cubic else "bilinear"
+    run = lambda x: F.interpolate(x, sizes, mode=mode, antialias=True)
+    image = strided.randn(shape, dtype=strided.float64, requires_grad=True)
+    made, want = run(image), composed(image, sizes, cubic)
+    strided.testing.assert_close(made, want, rtol=1e-12, atol=1e-12)
+    g = strided.randn(made.shape, dtype=strided.float64)
+    gradients = [strided.autograd.grad(y, image, g)[0] for y in (made, want)]
+    strided.testing.assert_close(*gradients, rtol=1e-12, atol=1e-12)
+    for dtype, close in ((strided.float32, 1e-5), (strided.bfloat16, 0.02), (strided.float16, 0.003)):
+        strided.testing.assert_close(run(image.to(dtype)), want.to(dtype), rtol=close, atol=close)
+    swapped = image.detach().contiguous(memory_format=strided.channels_last)
+    assert run(swapped).equal(made)
+    bytes_ = strided.randint(0, 256, shape, dtype=strided.uint8)
+    assert run(bytes_).equal(composed(bytes_.double(), sizes, cubic, True).to(strided.uint8))
+    assert run(bytes_.contiguous(memory_format=strided.channels_last)).equal(run(bytes_))
+    infinite = image.detach().clone()
+    infinite[0, 0, -1, -1] = float("inf")
+    assert run(infinite)[1:].isfinite().all() and not run(infinite)[0, 0, -1, -1].isfinite()
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_bytes_of_many_rows(mode):
+    image = strided.randint(0, 256, (2, 70, 33, 65), dtype=strided.uint8)
+    for size in ((33, 20), (50, 65), (70, 130), (1, 1)):
+        made = F.interpolate(image, size, mode=mode)
+        parts = [F.interpolate(image[i : i + 1, c : c + 1], size, mode=mode) for i in range(2) for c in range(70)]
+        assert made.equal(strided.cat(parts, 1).view(2, 70, *size)) and made.dtype == strided.uint8
+        if mode != "bicubic":  # which is cut to what a byte holds after each axis
+            exact = F.interpolate(image.double(), size, mode=mode)
+            assert (made.double() - exact).abs().max() <= (0 if mode == "nearest" else 1.1)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])

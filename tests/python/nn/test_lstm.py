@@ -122,6 +122,46 @@ def test_no_rows_and_layouts():
         close([lstm(x.transpose(0, 1))[0]], [lstm(x.transpose(0, 1).contiguous())[0]])
 
 
+@pytest.mark.parametrize("hidden", [1, 15, 16, 17, 300])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_steps_of_every_width(hidden, dtype):
+    """Gates that are far from zero, with NaN and infinities among them; with a record and without."""
+    torch.manual_seed(3)
+    lstm = torch.nn.LSTM(3, hidden, dtype=dtype)
+    x = torch.randn(4, 5, 3, dtype=dtype) * torch.tensor([1, 10, 100, 1, 1e5], dtype=dtype).view(5, 1)
+    x[0, 3], x[1, 4] = float("nan"), float("inf")
+    state = torch.randn(1, 5, hidden, dtype=dtype), torch.randn(1, 5, hidden, dtype=dtype)
+    y, (h, c) = lstm(x, state)
+    with torch.no_grad():
+        again, (h2, c2) = lstm(x, state)
+        wanted = by_cells(lstm, x, *state)
+    for got, other, want in zip((y, h, c), (again, h2, c2), wanted):
+        torch.testing.assert_close(got, other, rtol=0, atol=0, equal_nan=True)
+        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5, equal_nan=True)
+    finite = y[:, :3].sum() + h[:, :3].sin().sum() + c[:, :3].cos().sum()
+    (found,) = torch.autograd.grad(finite, [lstm.weight_hh_l0], create_graph=False, retain_graph=True)
+    (want,) = torch.autograd.grad(finite, [lstm.weight_hh_l0], create_graph=True)
+    torch.testing.assert_close(found[~found.isnan()], want.detach()[~found.isnan()], rtol=1e-3, atol=1e-4)
+
+
+def test_steps_in_operations_are_those_of_the_kernel():
+    lstm, (x, h, c) = layer(), inputs(1)
+    gates = torch.nn.functional.linear(x, lstm.weight_ih_l0).detach()
+    found = []
+    for steps, back in (
+        (_lstm._steps, _lstm._gradients),
+        (_lstm._step_by_step, lambda *args: _lstm._back_step_by_step(*args)[0]),
+    ):
+        for reverse in (False, True):
+            a, (out, cells, tanhs) = gates.clone(), x.new_empty((3, STEPS, BATCH, HIDDEN)).unbind(0)
+            first = h[0].detach(), c[0].detach(), lstm.weight_hh_l0.detach()
+            steps(a, *first, out, cells, tanhs, reverse)
+            d, dh, dc = torch.ones_like(out), torch.ones(BATCH, HIDDEN).double(), torch.ones(BATCH, HIDDEN).double()
+            found.append([a, out, cells, back(a, *first[1:], cells, tanhs, d, dh, dc, reverse)])
+    close(found[0], found[2])
+    close(found[1], found[3])
+
+
 def test_where_the_operation_serves():
     x = torch.ones(2)
     assert _lstm.serves([x, torch.nn.Parameter(x)]) and not _lstm.serves([x, x.half()])

@@ -37,6 +37,9 @@ def _cubic(t, a=_KEYS):
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
+_resize = _C.functions["_interpolate"]
+
+
 def _scale(n, out, factor, align):
     if align:
         return (n - 1) / (out - 1) if out > 1 else 0.0
@@ -234,12 +237,14 @@ def interpolate(
     whole = mode in _AXES and not input.is_floating_point()
     if whole and input.dtype != strided.uint8:
         raise NotImplementedError(f"interpolate: mode {mode!r} takes floating point and uint8, got {input.dtype}")
-    given, dtype, order = input, input.dtype, order_of(input)
+    given, dtype, order, resized = input, input.dtype, order_of(input), None
     if whole:
         input = input.double()  # Note [Bytes]
     elif mode in _AXES and dtype in (strided.float16, strided.bfloat16):
         input = input.float()  # sums are rounded once
-    for i in range(axes - 1, -1, -1):
+        given_factors = [f or 1.0 for f in factors] if any(factors) else None
+        resized = _resize(input, None if given_factors else sizes, given_factors, mode, align_corners, None, antialias)
+    for i in range(axes - 1, -1, -1) if resized is None else ():
         out, factor, axis = sizes[i], factors[i], i + 2
         if antialias:
             input = _antialiased(input, axis, out, factor, align, mode == "bicubic", whole)
@@ -250,7 +255,7 @@ def interpolate(
             input = (_bicubic if mode == "bicubic" else _linear)(input, axis, out, factor, align, mix)
         else:
             input = _nearest(input, axis, out, factor, mode == "nearest-exact")
-    made = input.to(dtype)
+    made = (input if resized is None else resized).to(dtype)
     made = made.contiguous() if order is None else made.contiguous(memory_format=order)
     kind = "".join(word.capitalize() for word in mode.split("-"))
     return _C._shown_as(f"Upsample{kind}{axes}D{'Aa' * antialias}Backward0", made, given)

@@ -63,12 +63,11 @@ def _direction(step, rows, sizes, state, weights, reverse):
     Returns the outputs in the same order, and the last states of all sequences.
     """
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
-    whole = linear(rows, w_ih, b_ih)
     if step is _lstm_step and w_hr is None and sizes[0] == sizes[-1]:
-        made = _lstm_direction(whole, len(sizes), state, w_hh, b_hh, reverse)
+        made = _lstm_direction(rows, len(sizes), state, weights, reverse)
         if made is not None:
             return made
-    given = whole.split(sizes)
+    given = linear(rows, w_ih, b_ih).split(sizes)
     outputs: list[Any] = [None] * len(sizes)
     if reverse:
         start, state = state, tuple(s[: sizes[-1]] for s in state)
@@ -91,23 +90,30 @@ def _direction(step, rows, sizes, state, weights, reverse):
     return strided.cat(outputs), state
 
 
-def _lstm_direction(given, steps, state, w_hh, b_hh, reverse):
+def _lstm_direction(rows, steps, state, weights, reverse):
     """``_direction`` for sequences of one length as one operation, or None where that does not serve."""
-    tensors = (given, *state, w_hh) if b_hh is None else (given, *state, w_hh, b_hh)
-    if not _lstm.serves(tensors) or strided.is_autocast_enabled(given.device.type):
+    w_ih, w_hh, b_ih, b_hh, _ = weights
+    tensors = [t for t in (rows, *state, *weights) if t is not None]
+    if not _lstm.serves(tensors) or strided.is_autocast_enabled(rows.device.type):
         return None
-    batch = state[0].size(0)
+    bias = b_ih if b_hh is None else b_hh if b_ih is None else b_ih + b_hh
+    given = linear(rows, w_ih, bias).view(steps, state[0].size(0), w_ih.size(0))
+    if not (strided.is_grad_enabled() and any(t.requires_grad for t in tensors)):
+        found = _lstm.without_record(given, *state, w_hh, reverse)
+        if found is not None:
+            made, *state = found
+            return made.flatten(0, 1), tuple(state)
 
-    def plain(given, h, c, w_hh, b_hh):
+    def plain(given, h, c, w_hh):
         made: list[Any] = [None] * steps
         state = h, c
         for t in range(steps - 1, -1, -1) if reverse else range(steps):
-            state = _lstm_step(given[t], state, w_hh, b_hh, None)
+            state = _lstm_step(given[t], state, w_hh, None, None)
             made[t] = state[0]
         return strided.stack(made), *state
 
-    made, h, c = _lstm.LstmLayer.apply(plain, given.view(steps, batch, given.size(1)), *state, w_hh, b_hh, reverse)
-    return made.view(steps * batch, made.size(2)), (h, c)
+    made, h, c = _lstm.LstmLayer.apply(plain, given, *state, w_hh, reverse)
+    return made.flatten(0, 1), (h, c)
 
 
 def _grouped(params, has_biases, projected):

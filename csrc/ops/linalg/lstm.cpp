@@ -1,0 +1,73 @@
+#include "ops/linalg/lstm.h"
+
+#include "backend/network_plans.h"
+#include "ops/copy.h"
+#include "ops/factory.h"
+#include "ops/linalg/matmul.h"
+#include "ops/shape/view.h"
+
+namespace strided {
+namespace {
+
+LstmPlan plan_of(const Tensor& gates) {
+  LstmPlan plan;
+  plan.dtype = gates.dtype();
+  plan.rows = gates.size(1);
+  plan.width = gates.size(2) / 4;
+  return plan;
+}
+
+}  // namespace
+
+bool lstm_steps(const Tensor& gates, const Tensor& h, const Tensor& c, const Tensor& w_hh, const Tensor& outputs,
+                const Tensor& cells, const std::optional<Tensor>& tanhs, bool reverse) {
+  const NetworkFunctions& functions = network_functions(gates.device());
+  if (functions.lstm_step == nullptr || (gates.dtype() != DType::Float32 && gates.dtype() != DType::Float64))
+    return false;
+  LstmPlan plan = plan_of(gates);
+  const int64_t steps = gates.size(0);
+  // Factors that serve many products: rows of the turned matrix are contiguous.
+  const Tensor turned = steps > 2 ? contiguous(transpose(w_hh, 0, 1)) : transpose(w_hh, 0, 1);
+  const Tensor first = contiguous(c);
+  plan.previous = first.data();
+  Tensor before = h;
+  for (int64_t s = 0; s < steps; ++s) {
+    const int64_t t = reverse ? steps - 1 - s : s;
+    const Tensor step = select(gates, 0, t), out = select(outputs, 0, t);
+    const Tensor cell = cells.ndim() == 3 ? select(cells, 0, t) : cells;
+    addmm_(step, before, turned, Scalar(1), Scalar(1));
+    plan.gates = step.data();
+    plan.cell = cell.data();
+    plan.tanh = tanhs ? select(*tanhs, 0, t).data() : nullptr;
+    plan.out = out.data();
+    functions.lstm_step(plan);
+    plan.previous = plan.cell;
+    before = out;
+  }
+  return true;
+}
+
+Tensor lstm_gradients(const Tensor& gates, const Tensor& c, const Tensor& w_hh, const Tensor& cells,
+                      const Tensor& tanhs, const Tensor& d_outputs, const Tensor& dh, const Tensor& dc, bool reverse) {
+  const NetworkFunctions& functions = network_functions(gates.device());
+  LstmPlan plan = plan_of(gates);
+  const int64_t steps = gates.size(0);
+  const Tensor made = empty(gates.shape(), gates.dtype(), gates.device());
+  const Tensor first = contiguous(c), given = contiguous(d_outputs);
+  plan.by_cell = dc.data();
+  plan.by_next = dh.data();
+  for (int64_t s = 0; s < steps; ++s) {
+    const int64_t t = reverse ? s : steps - 1 - s, earlier = reverse ? t + 1 : t - 1;
+    const Tensor d = select(made, 0, t);
+    plan.gates = select(gates, 0, t).data();
+    plan.previous = s + 1 < steps ? select(cells, 0, earlier).data() : first.data();
+    plan.tanh = select(tanhs, 0, t).data();
+    plan.by_out = select(given, 0, t).data();
+    plan.by_gates = d.data();
+    functions.lstm_gradient(plan);
+    addmm_(dh, d, w_hh, Scalar(0), Scalar(1));
+  }
+  return made;
+}
+
+}  // namespace strided
