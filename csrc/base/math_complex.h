@@ -13,7 +13,13 @@ namespace strided {
 inline namespace STRIDED_ISA {
 namespace math {
 
-// The double-precision bodies. Public names follow below.
+// The double-precision bodies. Public names follow below. The long ones are functions of their own, once for all loops
+// and for both dtypes: loops that take one element at a time do not gain from copies of them.
+#if STRIDED_DEVICE_CODE
+#define STRIDED_COMPLEX_BODY STRIDED_HD
+#else
+#define STRIDED_COMPLEX_BODY STRIDED_HD __attribute__((noinline))
+#endif
 namespace cplx {
 
 using Z = Complex<double>;
@@ -35,7 +41,7 @@ STRIDED_HD Z scaled_exp(double x, double c, double s) {
   return {c * e * step, s * e * step};
 }
 
-STRIDED_HD Z exp(const Z& z) {
+STRIDED_COMPLEX_BODY Z exp(const Z& z) {
   if (z.im == 0) return {math::exp(z.re), z.im};
   if (!isfinite(z.im)) {
     if (z.re == infinity<double>()) return {z.re, quiet_nan<double>()};
@@ -45,7 +51,7 @@ STRIDED_HD Z exp(const Z& z) {
   return scaled_exp(z.re, math::cos(z.im), math::sin(z.im));
 }
 
-STRIDED_HD Z expm1(const Z& z) {
+STRIDED_COMPLEX_BODY Z expm1(const Z& z) {
   if (z.im == 0) return {math::expm1(z.re), z.im};
   if (!(z.re < 40) || !isfinite(z.im)) return exp(z) - Z(1);
   const double half = math::sin(0.5 * z.im);
@@ -62,7 +68,7 @@ STRIDED_HD double half_log1p(double extra, double x, double y) {
 }
 
 // log |z|, accurate also for |z| near 1.
-STRIDED_HD double log_abs(double x, double y) {
+STRIDED_COMPLEX_BODY double log_abs(double x, double y) {
   const double a = abs(x), b = abs(y);
   const double large = a < b ? b : a, small = a < b ? a : b;
   if (large > 0.5 && large < 1.5 && small < 1.5) return half_log1p(-1, large, small);
@@ -71,15 +77,15 @@ STRIDED_HD double log_abs(double x, double y) {
   return math::log(math::hypot(a, b));
 }
 
-STRIDED_HD Z log(const Z& z) { return {log_abs(z.re, z.im), math::atan2(z.im, z.re)}; }
+STRIDED_COMPLEX_BODY Z log(const Z& z) { return {log_abs(z.re, z.im), math::atan2(z.im, z.re)}; }
 
-STRIDED_HD Z log1p(const Z& z) {
+STRIDED_COMPLEX_BODY Z log1p(const Z& z) {
   const double angle = math::atan2(z.im, 1 + z.re);
   if (abs(z.re) < 0.5 && abs(z.im) < 1) return {half_log1p(2 * z.re, z.re, z.im), angle};
   return {log_abs(1 + z.re, z.im), angle};
 }
 
-STRIDED_HD Z sqrt(const Z& z) {
+STRIDED_COMPLEX_BODY Z sqrt(const Z& z) {
   if (isinf(z.im)) return {infinity<double>(), z.im};
   if (isinf(z.re)) {
     const double other = isnan(z.im) ? z.im : 0.0;
@@ -99,7 +105,7 @@ STRIDED_HD Z sqrt(const Z& z) {
   return x >= 0 ? Z(t * unscale, other * unscale) : Z(abs(other) * unscale, copysign(t * unscale, y));
 }
 
-STRIDED_HD Z sinh(const Z& z) {
+STRIDED_COMPLEX_BODY Z sinh(const Z& z) {
   const double x = z.re, y = z.im;
   if (y == 0) return {math::sinh(x), y};
   if (!isfinite(y)) return {x == 0 || isinf(x) ? x : quiet_nan<double>(), quiet_nan<double>()};
@@ -108,7 +114,7 @@ STRIDED_HD Z sinh(const Z& z) {
   return {math::sinh(x) * c, math::cosh(x) * s};
 }
 
-STRIDED_HD Z cosh(const Z& z) {
+STRIDED_COMPLEX_BODY Z cosh(const Z& z) {
   const double x = z.re, y = z.im;
   if (y == 0) return {math::cosh(x), isnan(x) ? y : copysign(1.0, x) * y};
   if (!isfinite(y)) return {isinf(x) ? infinity<double>() : quiet_nan<double>(), x == 0 ? x : quiet_nan<double>()};
@@ -117,7 +123,7 @@ STRIDED_HD Z cosh(const Z& z) {
   return {math::cosh(x) * c, math::sinh(x) * s};
 }
 
-STRIDED_HD Z tanh(const Z& z) {
+STRIDED_COMPLEX_BODY Z tanh(const Z& z) {
   const double x = z.re, y = z.im;
   if (y == 0) return {math::tanh(x), y};
   if (abs(x) > 22 && (isfinite(y) || isinf(x))) {
@@ -173,7 +179,7 @@ STRIDED_HD ArcParts arc_parts(double x, double y) {
   return parts;
 }
 
-STRIDED_HD Z asin(const Z& z) {
+STRIDED_COMPLEX_BODY Z asin(const Z& z) {
   if (isnan(z.re) || isnan(z.im)) {
     if (isinf(z.re) || isinf(z.im)) return {quiet_nan<double>(), isinf(z.im) ? z.im : infinity<double>()};
     return {z.re == 0 ? z.re : quiet_nan<double>(), quiet_nan<double>()};
@@ -182,7 +188,7 @@ STRIDED_HD Z asin(const Z& z) {
   return {copysign(parts.asin_re, z.re), copysign(parts.im, z.im)};
 }
 
-STRIDED_HD Z acos(const Z& z) {
+STRIDED_COMPLEX_BODY Z acos(const Z& z) {
   if (isnan(z.re) || isnan(z.im)) {
     if (isinf(z.re) || isinf(z.im)) return {quiet_nan<double>(), isinf(z.im) ? -z.im : -infinity<double>()};
     return {z.re == 0 ? 0.5 * kPi : quiet_nan<double>(), quiet_nan<double>()};
@@ -196,7 +202,7 @@ STRIDED_HD Z acosh(const Z& z) {
   return {abs(w.im), copysign(w.re, z.im)};
 }
 
-STRIDED_HD Z atanh(const Z& z) {
+STRIDED_COMPLEX_BODY Z atanh(const Z& z) {
   const double x = abs(z.re), y = abs(z.im);
   double re, im;
   if (isnan(x) || isnan(y)) {
@@ -235,7 +241,7 @@ STRIDED_HD Z reciprocal(const Z& z) {
 
 // Integral powers by repeated squaring: exact where the products are, as (1+2j)**2; the rest as exp(w log z).
 // 0**0 is 1; 0**w is 0 for Re w > 0.
-STRIDED_HD Z pow(const Z& z, const Z& w) {
+STRIDED_COMPLEX_BODY Z pow(const Z& z, const Z& w) {
   if (w.im == 0 && abs(w.re) <= 64 && w.re == math::trunc(w.re)) {
     Z power(1), square = z;
     for (int n = static_cast<int>(abs(w.re)); n > 0; n >>= 1) {
@@ -254,7 +260,7 @@ STRIDED_HD Z pow(const Z& z, const Z& w) {
   return exp({w.re * l.re - w.im * l.im, w.re * l.im + w.im * l.re});
 }
 
-STRIDED_HD Z sigmoid(const Z& z) {
+STRIDED_COMPLEX_BODY Z sigmoid(const Z& z) {
   if (z.re < 0) {
     const Z e = exp(z);
     return e / (Z(1) + e);
@@ -511,6 +517,8 @@ template <class T>
 STRIDED_HD Complex<T> sigmoid(const Complex<T>& z) {
   return Complex<T>(cplx::sigmoid(cplx::Z(z)));
 }
+
+#undef STRIDED_COMPLEX_BODY
 
 }  // namespace math
 }  // namespace STRIDED_ISA
