@@ -4,6 +4,8 @@
 
 - Lines of C++ and Python have at most 120 columns. A text is not broken: a longer line is right where it holds one
   string literal and, behind it, only what closes it.
+- A path of the repository that a comment or a document names, from the root on, exists; so does what a document
+  links to.
 - `Note [name]` stands for a text that is cited elsewhere. A note is written once, something cites it, and every
   citation has its note. A note begins a line of a comment or of a document and ends it, or is followed by a colon.
 """
@@ -24,6 +26,11 @@ LITERAL = r"""("(\\.|[^"\\])*"|'(\\.|[^'\\])*')"""
 ONE_LITERAL = re.compile(rf"""[^"'#]*{LITERAL}[)\],;}}:]*( *\\| *# \w.*)?""")
 EXAMPLE = re.compile(r"\s*(>>>|\.\.\.) ")  # an example in a docstring, which is one line of Python
 
+# What follows stands for a part that varies: csrc/<family>, _rules_*.py, DEVICE.json.
+PATH = re.compile(rf"(?<![\w./*-])((?:{'|'.join(FOLDERS)})/[a-z0-9_./-]*\w)(?![\w*<>/-]|\.?{{)")
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+COMMENT = re.compile(r"(?:^|\s)(?://|#)(?!include).*")
+
 LEADER = re.compile(r'^\s*(//+|#+|"""|\*)?\s*')
 DEFINITION = re.compile(r"Note \[([^\[\]]+)\](:|$)")
 CITATION = re.compile(r"Notes? ((?:\[[^\[\]]+\](?:, (?:and )?| and )?)+)")
@@ -42,6 +49,19 @@ def wide_lines(path: Path, text: str) -> list[str]:
         if len(line) > COLUMNS and not EXAMPLE.match(line)
         and (line.lstrip().startswith('"""') or not ONE_LITERAL.fullmatch(line))
     ]  # fmt: skip
+
+
+def lost_paths(root: Path, path: Path, text: str) -> list[str]:
+    found = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if path.suffix == ".md":
+            named = [(root, name) for name in PATH.findall(line)]
+            named += [(root / path.parent, name) for name in LINK.findall(line)]
+        else:
+            comment = COMMENT.search(line)
+            named = [(root, name) for name in PATH.findall(comment[0])] if comment else []
+        found += [f"{path}:{number}: there is no {name}" for base, name in named if not (base / name).exists()]
+    return found
 
 
 def notes(path: Path, text: str) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
@@ -76,6 +96,7 @@ def check(root: Path) -> list[str]:
             found += wide_lines(path.relative_to(root), text)
         if path.name in ("style.py", "test_style.py"):
             continue  # they speak of notes, and have examples of them
+        found += lost_paths(root, path.relative_to(root), text)
         for target, names in zip((defined, cited), notes(path.relative_to(root), text), strict=True):
             for name, place in names:
                 target[name].append(place)

@@ -1,4 +1,4 @@
-// Where bytes come from and go to: a file descriptor, memory, a mapping. Objects of Python are in python/files.
+// Where bytes come from and go to: a file descriptor, memory, a mapping. Objects of Python are in csrc/python/files.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // The classes of the graph's nodes: a recorded elementwise op, a formula given as a lambda, the end of the graph at a
-// leaf, a write to a view. (The node of an autograd.Function holds Python objects and is in python/function_node.h.)
+// leaf, a write to a view. (The node of an autograd.Function holds Python objects: csrc/python/function_node.h.)
 #pragma once
 
 #include <atomic>

@@ -29,6 +29,13 @@ WIDE = "x" * 121
         ("a.h", "// Note [Told]: text\nint x;  // Note [Told]\n", []),
         ("a.py", '"""Note [Broken\nname] says why."""\n# Note [Broken name]\n', []),
         ("a.md", "Notes [A], [B] and [C].\n\n## Note [A]\n## Note [B]\n## Note [C]\n", []),
+        ("a.h", "// As csrc/a.h, docs/PAGE.md and other/b.h do.\n", []),
+        ("a.h", "// csrc/<family>/a.cpp, csrc/b_*.h, csrc/c.{h,cpp}\n", []),
+        ("a.h", "int x;  // csrc/b.h has it\n", ["csrc/a.h:1: there is no csrc/b.h"]),
+        ("a.py", "x = 1  # as in csrc/family\n", ["csrc/a.py:1: there is no csrc/family"]),
+        ("a.py", 'open("csrc/b.h")\n', []),
+        ("a.md", "[Here](a.md#top), [there](https://a.org/b.md), `csrc/a.md`.\n", []),
+        ("a.md", "[Here](b.md), `csrc/c.h`\n", ["csrc/a.md:1: there is no csrc/c.h", "csrc/a.md:1: there is no b.md"]),
         ("a.h", "// Note [A]\n// text\n// Note [A]\n// Note [A] is cited.\n", None),
     ],
 )
