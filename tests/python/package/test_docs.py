@@ -4,6 +4,7 @@ import builtins
 import doctest
 import importlib
 import pkgutil
+import re
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,12 @@ def test_function(name):
     assert doc.strip(), "a function without documentation"
     if ">>>" in doc:
         run(doctest.DocTestParser().get_doctest(doc, names(), name, None, 0))
+
+
+def test_the_page_of_dependencies_names_the_extras():
+    section = (ROOT / "pyproject.toml").read_text("utf-8").split("[project.optional-dependencies]")[1].split("\n[")[0]
+    page = (ROOT / "docs" / "dependencies.md").read_text("utf-8")
+    assert set(re.findall(r"^(\w+) = \[", section, re.MULTILINE)) == set(re.findall(r"extra `(\w+)`", page))
 
 
 def test_readme_has_examples():
