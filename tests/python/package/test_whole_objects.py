@@ -57,6 +57,12 @@ def trip(x, **options):
     torch.save(x, f)
     f.seek(0)
     return torch.load(f, **options)
+
+def refusal():
+    try:
+        torch.load("hostile.pt", weights_only=False)
+    except pickle.UnpicklingError as problem:
+        return str(problem)
 """
 
 
@@ -214,10 +220,7 @@ import numpy as np
 
 trip(np.random.default_rng(3), weights_only=False)
 trip(np.array([None]), weights_only=False)
-try:
-    torch.load("hostile.pt", weights_only=False)
-except pickle.UnpicklingError as problem:
-    print("refused")
+print("refused" if refusal() else "read")
 """,
         tmp_path,
     )
@@ -256,10 +259,7 @@ def test_files_call_nothing_else(tmp_path, call):
 trip(Net(), weights_only=False)  # now getattr is a name that files may have: of methods
 trip(list[int] | None, weights_only=False)  # ... and operator.getitem: of types
 trip([print], weights_only=False)
-try:
-    torch.load("hostile.pt", weights_only=False)
-except pickle.UnpicklingError as problem:
-    print("refused")
+print("refused" if refusal() else "read")
 """,
         tmp_path,
     )
@@ -272,10 +272,7 @@ def test_a_function_that_is_held_is_not_called(tmp_path):
         CLASSES
         + """
 assert trip([print], weights_only=False) == [print]
-try:
-    torch.load("hostile.pt", weights_only=False)
-except pickle.UnpicklingError as problem:
-    print("refused:", problem)
+print("refused:", refusal())
 """,
         tmp_path,
     )
