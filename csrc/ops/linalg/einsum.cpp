@@ -22,6 +22,7 @@ class ByLabel {
 
   explicit ByLabel(int value) { numbers_.fill(value); }
   int& operator[](int label) { return numbers_[static_cast<size_t>(label - kFirst)]; }
+  int operator[](int label) const { return numbers_[static_cast<size_t>(label - kFirst)]; }
 
  private:
   std::array<int, kLast - kFirst + 1> numbers_;
@@ -124,140 +125,170 @@ Tensor contract(Tensor a, Tensor b, const std::vector<int>& summed) {
   return permuted(reshape(c, shape), inverse);
 }
 
-}  // namespace
+// The labels of an equation.
+struct Labels {
+  std::vector<std::vector<int>> terms;  // of each operand
+  int dots = 0;                         // how many axes the dots stand for: the most of any operand
+  ByLabel count{0}, position{-1};       // how often an operand has it; its place in the common order, -1: none
+  std::vector<int> order;               // the common order: first the n_out labels of the result
+  int n_out = 0;
 
-Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) {
-  STRIDED_CHECK(!operands.empty(), ValueError, "einsum(): must provide at least one operand");
-  const size_t arrow = equation.find("->");
-  const std::string inputs = equation.substr(0, arrow);
+  void place(int label) {
+    position[label] = static_cast<int>(order.size());
+    order.push_back(label);
+  }
+};
+
+std::vector<std::vector<int>> parse_terms(const std::string& inputs) {
   std::vector<std::vector<int>> terms;
   for (size_t begin = 0;;) {
     const size_t comma = inputs.find(',', begin);
     terms.push_back(parse_term(inputs.substr(begin, comma == std::string::npos ? comma : comma - begin),
                                concat("operand ", terms.size()), begin));
-    if (comma == std::string::npos) break;
+    if (comma == std::string::npos) return terms;
     begin = comma + 1;
   }
-  STRIDED_CHECK(terms.size() >= operands.size(), RuntimeError,
-                "einsum(): more operands were provided than specified in the equation");
-  STRIDED_CHECK(terms.size() == operands.size(), RuntimeError,
-                "einsum(): fewer operands were provided than specified in the equation");
+}
 
-  // How many axes the dots stand for: the most of any operand.
-  int dots = 0;
-  ByLabel count(0);
-  for (size_t k = 0; k < terms.size(); ++k) {
+void count_labels(Labels* labels, const std::vector<Tensor>& operands) {
+  const size_t n_terms = labels->terms.size();
+  STRIDED_CHECK(n_terms >= operands.size(), RuntimeError,
+                "einsum(): more operands were provided than specified in the equation");
+  STRIDED_CHECK(n_terms == operands.size(), RuntimeError,
+                "einsum(): fewer operands were provided than specified in the equation");
+  for (size_t k = 0; k < n_terms; ++k) {
     int named = 0;
     bool has_dots = false;
-    for (int label : terms[k]) {
+    for (int label : labels->terms[k]) {
       if (label == kEllipsis) has_dots = true;
-      else ++named, ++count[label];
+      else ++named, ++labels->count[label];
     }
     const int rest = operands[k].ndim() - named;
     STRIDED_CHECK(
         has_dots ? rest >= 0 : rest == 0, RuntimeError, "einsum(): the number of subscripts in the equation (", named,
         has_dots ? ") is more than the number of dimensions (" : ") does not match the number of dimensions (",
         operands[k].ndim(), ") for operand ", k, has_dots ? "" : " and no ellipsis was given");
-    if (has_dots) dots = std::max(dots, rest);
+    if (has_dots) labels->dots = std::max(labels->dots, rest);
   }
+}
 
-  // Position of each label in the common order; -1: none.
-  ByLabel position(-1);
-  std::vector<int> order;
-  auto place = [&](int label) {
-    position[label] = static_cast<int>(order.size());
-    order.push_back(label);
-  };
-  int n_out;
-  if (arrow == std::string::npos) {
+// `output` is the term behind the arrow, which begins at `offset` in the equation; null: there is no arrow.
+void order_labels(Labels* labels, const std::string* output, size_t offset) {
+  if (!output) {
     // Implicit output: the dots, then labels that occur once, in alphabetical order (upper case first).
-    for (int j = dots - 1; j >= 0; --j) place(-2 - j);
+    for (int j = labels->dots - 1; j >= 0; --j) labels->place(-2 - j);
     for (int label = 'A'; label <= 'z'; ++label)
-      if (count[label] == 1) place(label);
-    n_out = static_cast<int>(order.size());
+      if (labels->count[label] == 1) labels->place(label);
+    labels->n_out = static_cast<int>(labels->order.size());
   } else {
-    for (int label : parse_term(equation.substr(arrow + 2), "output", arrow + 2)) {
+    for (int label : parse_term(*output, "output", offset)) {
       if (label == kEllipsis) {
-        for (int j = dots - 1; j >= 0; --j) place(-2 - j);
+        for (int j = labels->dots - 1; j >= 0; --j) labels->place(-2 - j);
         continue;
       }
-      STRIDED_CHECK(position[label] < 0, RuntimeError, "einsum(): output subscript ", static_cast<char>(label),
+      STRIDED_CHECK(labels->position[label] < 0, RuntimeError, "einsum(): output subscript ", static_cast<char>(label),
                     " appears more than once in the output");
-      STRIDED_CHECK(count[label] > 0, RuntimeError, "einsum(): output subscript ", static_cast<char>(label),
+      STRIDED_CHECK(labels->count[label] > 0, RuntimeError, "einsum(): output subscript ", static_cast<char>(label),
                     " does not appear in the equation for any input operand");
-      place(label);
+      labels->place(label);
     }
-    n_out = static_cast<int>(order.size());
-    for (int j = dots - 1; j >= 0; --j)
-      if (position[-2 - j] < 0) place(-2 - j);
+    labels->n_out = static_cast<int>(labels->order.size());
+    for (int j = labels->dots - 1; j >= 0; --j)
+      if (labels->position[-2 - j] < 0) labels->place(-2 - j);
   }
   for (int label = 'A'; label <= 'z'; ++label)
-    if (count[label] > 0 && position[label] < 0) place(label);
-  const int n = static_cast<int>(order.size());
-  STRIDED_CHECK(n <= kMaxDims, RuntimeError, "einsum(): at most ", kMaxDims, " different subscripts, got ", n);
+    if (labels->count[label] > 0 && labels->position[label] < 0) labels->place(label);
+  STRIDED_CHECK(labels->order.size() <= kMaxDims, RuntimeError, "einsum(): at most ", kMaxDims,
+                " different subscripts, got ", labels->order.size());
+}
 
-  std::vector<Tensor> parts;
-  std::vector<int64_t> size(n, 1);
-  std::vector<size_t> last(n, 0);  // the last operand a label occurs in
-  for (size_t k = 0; k < terms.size(); ++k) {
-    Tensor x = operands[k];
-    std::vector<int> labels;
-    const int rest = x.ndim() - static_cast<int>(terms[k].size()) + 1;
-    for (int label : terms[k]) {
-      if (label != kEllipsis) labels.push_back(label);
-      else
-        for (int j = rest - 1; j >= 0; --j) labels.push_back(-2 - j);
-    }
-    // A label twice in one operand is its diagonal.
-    for (size_t i = 0; i < labels.size(); ++i)
-      for (size_t j = i + 1; j < labels.size();) {
-        if (labels[i] != labels[j]) {
-          ++j;
-          continue;
-        }
-        STRIDED_CHECK(x.size(static_cast<int>(i)) == x.size(static_cast<int>(j)), RuntimeError, "einsum(): subscript ",
-                      static_cast<char>(labels[i]), " is repeated for operand ", k, " but the sizes don't match, ",
-                      x.size(static_cast<int>(j)), " != ", x.size(static_cast<int>(i)));
-        x = movedim(diagonal(x, 0, static_cast<int64_t>(i), static_cast<int64_t>(j)), Dims{-1},
-                    Dims{static_cast<int64_t>(i)});
-        labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(j));
-      }
-    Dims axes(static_cast<size_t>(n), -1), with_missing = x.shape();
-    int missing = x.ndim();
-    for (size_t i = 0; i < labels.size(); ++i) axes[position[labels[i]]] = static_cast<int64_t>(i);
-    for (int i = 0; i < n; ++i) {
-      if (axes[i] < 0) {
-        with_missing.push_back(1);
-        axes[i] = missing++;
+// A label twice in operand k is its diagonal.
+Tensor take_diagonals(Tensor x, std::vector<int>* labels, size_t k) {
+  for (size_t i = 0; i < labels->size(); ++i)
+    for (size_t j = i + 1; j < labels->size();) {
+      if ((*labels)[i] != (*labels)[j]) {
+        ++j;
         continue;
       }
-      const int64_t s = x.size(static_cast<int>(axes[i]));
-      STRIDED_CHECK(s == size[i] || s == 1 || size[i] == 1, RuntimeError, "einsum(): subscript ",
-                    order[i] < 0 ? '.' : static_cast<char>(order[i]), " has size ", s, " for operand ", k,
-                    " which does not broadcast with previously seen size ", size[i]);
-      if (s != 1) size[i] = s;
-      last[i] = k;
+      STRIDED_CHECK(x.size(static_cast<int>(i)) == x.size(static_cast<int>(j)), RuntimeError, "einsum(): subscript ",
+                    static_cast<char>((*labels)[i]), " is repeated for operand ", k, " but the sizes don't match, ",
+                    x.size(static_cast<int>(j)), " != ", x.size(static_cast<int>(i)));
+      x = movedim(diagonal(x, 0, static_cast<int64_t>(i), static_cast<int64_t>(j)), Dims{-1},
+                  Dims{static_cast<int64_t>(i)});
+      labels->erase(labels->begin() + static_cast<std::ptrdiff_t>(j));
     }
-    parts.push_back(permuted(missing > x.ndim() ? view(x, with_missing) : x, axes));
-  }
+  return x;
+}
 
-  Tensor result = parts[0];
-  auto sum_away = [&](size_t k, const Tensor& t) {  // labels that no later operand has
-    Dims axes;
-    for (int i = n_out; i < n; ++i)
-      if (last[i] == k && (t.size(i) != 1 || operands.size() == 1)) axes.push_back(i);
-    if (axes.empty()) return t;
-    return sum(t, axes, true);
-  };
-  result = sum_away(0, result);
-  for (size_t k = 1; k < parts.size(); ++k) {
-    std::vector<int> summed;
-    for (int i = n_out; i < n; ++i)
-      if (last[i] == k) summed.push_back(i);
-    result = contract(result, parts[k], summed);
+// What the operands have at each place of the common order.
+struct Places {
+  std::vector<int64_t> size;
+  std::vector<size_t> last;  // the last operand that has the label
+};
+
+// Operand k in the common order, with an axis of size 1 for each label that it does not have.
+Tensor in_common_order(Tensor x, const Labels& all, size_t k, Places* places) {
+  const std::vector<int>& term = all.terms[k];
+  const int n = static_cast<int>(all.order.size()), rest = x.ndim() - static_cast<int>(term.size()) + 1;
+  std::vector<int> labels;
+  for (int label : term) {
+    if (label != kEllipsis) labels.push_back(label);
+    else
+      for (int j = rest - 1; j >= 0; --j) labels.push_back(-2 - j);
   }
+  x = take_diagonals(std::move(x), &labels, k);
+  Dims axes(static_cast<size_t>(n), -1), with_missing = x.shape();
+  int missing = x.ndim();
+  for (size_t i = 0; i < labels.size(); ++i) axes[all.position[labels[i]]] = static_cast<int64_t>(i);
+  for (int i = 0; i < n; ++i) {
+    if (axes[i] < 0) {
+      with_missing.push_back(1);
+      axes[i] = missing++;
+      continue;
+    }
+    const int64_t s = x.size(static_cast<int>(axes[i]));
+    int64_t& size = places->size[i];
+    STRIDED_CHECK(s == size || s == 1 || size == 1, RuntimeError, "einsum(): subscript ",
+                  all.order[i] < 0 ? '.' : static_cast<char>(all.order[i]), " has size ", s, " for operand ", k,
+                  " which does not broadcast with previously seen size ", size);
+    if (s != 1) size = s;
+    places->last[i] = k;
+  }
+  return permuted(missing > x.ndim() ? view(x, with_missing) : x, axes);
+}
+
+}  // namespace
+
+Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands) {
+  STRIDED_CHECK(!operands.empty(), ValueError, "einsum(): must provide at least one operand");
+  const size_t arrow = equation.find("->");
+  const bool has_arrow = arrow != std::string::npos;
+  const std::string output = has_arrow ? equation.substr(arrow + 2) : "";
+  Labels labels;
+  labels.terms = parse_terms(equation.substr(0, arrow));
+  count_labels(&labels, operands);
+  order_labels(&labels, has_arrow ? &output : nullptr, arrow + 2);
+  const int n = static_cast<int>(labels.order.size());
+
+  Places places{std::vector<int64_t>(n, 1), std::vector<size_t>(n, 0)};
+  std::vector<Tensor> parts;
+  for (size_t k = 0; k < operands.size(); ++k) parts.push_back(in_common_order(operands[k], labels, k, &places));
+
+  // Axes of labels that the result has not, and no operand behind the k-th.
+  const auto summed_at = [&](size_t k) {
+    std::vector<int> axes;
+    for (int i = labels.n_out; i < n; ++i)
+      if (places.last[i] == k) axes.push_back(i);
+    return axes;
+  };
+  Tensor result = parts[0];
+  Dims alone;
+  for (int i : summed_at(0))
+    if (result.size(i) != 1 || operands.size() == 1) alone.push_back(i);
+  if (!alone.empty()) result = sum(result, alone, true);
+  for (size_t k = 1; k < parts.size(); ++k) result = contract(result, parts[k], summed_at(k));
   Dims shape;
-  for (int i = 0; i < n_out; ++i) shape.push_back(size[i]);
+  for (int i = 0; i < labels.n_out; ++i) shape.push_back(places.size[i]);
   const Tensor out = reshape(result, shape);
   for (const Tensor& x : operands)
     if (is_view_of(out, x)) return out;
