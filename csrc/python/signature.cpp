@@ -31,6 +31,12 @@ std::vector<std::string> split_commas(const std::string& s) {
   return out;
 }
 
+std::string join(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const std::string& part : parts) out += (out.empty() ? "" : ", ") + part;
+  return out;
+}
+
 PyObject* parse_default(const std::string& text) {
   if (text == "None") return Py_NewRef(Py_None);
   if (text == "True") return Py_NewRef(Py_True);
@@ -49,9 +55,8 @@ PyObject* parse_default(const std::string& text) {
 
 }  // namespace
 
-Overload parse_signature(const char* signature) {
+Overload parse_signature(const char* signature, bool with_out) {
   Overload o;
-  o.signature = signature;
   const std::string text = signature;
   const size_t open = text.find('(');
   o.name = text.substr(0, open);
@@ -61,8 +66,12 @@ Overload parse_signature(const char* signature) {
     if (text[close] == '(') ++depth;
     if (text[close] == ')' && --depth == 0) break;
   }
+  std::vector<std::string> parts = split_commas(text.substr(open + 1, close - open - 1));
+  if (!with_out) parts.pop_back();
+  if (!parts.empty() && parts.back() == "*") parts.pop_back();  // no keyword is left
+  o.signature = o.name + "(" + join(parts) + text.substr(close);
   bool keyword_only = false;
-  for (std::string part : split_commas(text.substr(open + 1, close - open - 1))) {
+  for (std::string part : parts) {
     if (part == "*") {
       keyword_only = true;
       continue;
