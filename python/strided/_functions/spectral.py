@@ -61,6 +61,7 @@ _EXPLICITLY = (
 
 
 def finish(window: Tensor, dtype: DType, requires_grad: bool) -> Tensor:
+    """A window in the dtype that was asked for, as a leaf that requires a gradient or not."""
     window = window.to(dtype)
     return window.requires_grad_() if requires_grad else window
 

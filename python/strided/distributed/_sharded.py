@@ -567,6 +567,7 @@ class ShardedTensor(Tensor):
 
 
 def require_plain(call: str, t: Any) -> None:
+    """TypeError, in the name of a call, for what is no tensor or is a sharded one."""
     if not isinstance(t, Tensor) or isinstance(t, ShardedTensor):
         raise TypeError(f"{call}: a plain tensor is required, got {type(t).__name__}")
 

@@ -52,6 +52,7 @@ def run_batch(outputs: Any, batches: Any, keep: bool, create_graph: bool, inputs
 
 @rule("grad", COMPOSED)
 def grad(func: Any, args: Any, kwargs: Any) -> Any:
+    """autograd.grad, which is made of calls that have rules of their own."""
     return func.__wrapped__(*args, **kwargs)
 
 

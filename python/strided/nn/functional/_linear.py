@@ -100,16 +100,10 @@ class _Rows(strided.autograd.Function):
         return made, None, None, None
 
 
-class _SparseRows(strided.autograd.Function):
+class _SparseRows(_Rows):
     """Rows of a matrix, with a gradient of layout sparse_coo that holds the rows that were used."""
 
     _shown_as = "EmbeddingBackward0"
-
-    @staticmethod
-    def forward(ctx, weight, indices, padding_idx, by_frequency):
-        ctx.save_for_backward(indices)
-        ctx.shape, ctx.padding_idx, ctx.by_frequency = weight.shape, padding_idx, by_frequency
-        return weight.index_select(0, indices.reshape(-1)).view(*indices.shape, weight.shape[1])
 
     @staticmethod
     def backward(ctx, grad):
