@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 # Takes the place of the Python of the virtual environment: notes its arguments, and has nothing to install.
-PYTHON = '#!/bin/sh\necho "$@" >> calls\n'
+PYTHON = '#!/bin/sh\necho "$@" >> calls\nenv >> environment\n'
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("make") or not (ROOT / "Makefile").is_file(), reason="make and a checkout are needed"
@@ -50,6 +50,14 @@ def test_other_options_build_again(folder):
     assert builds(folder) == ["auto"]
     assert builds(folder) == []
     assert builds(folder, "DEFINES=-Ccmake.define.STRIDED_SANITIZE=ON") == ["auto"]
+
+
+def test_modules_for_other_pythons_are_not_seen(folder, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/cluster/python3.8/site-packages")
+    monkeypatch.setenv("PYTHONHOME", "/cluster/python3.8")
+    builds(folder)
+    names = {line.partition("=")[0] for line in (folder / "environment").read_text().splitlines()}
+    assert "PATH" in names and not names & {"PYTHONPATH", "PYTHONHOME"}
 
 
 def test_changed_sources_build_again(folder):
