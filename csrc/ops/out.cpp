@@ -1,9 +1,5 @@
 #include "ops/out.h"
 
-#include <algorithm>
-#include <iterator>
-#include <string_view>
-
 #include "core/promotion.h"
 #include "ops/copy.h"
 #include "tensor/graph.h"
@@ -46,34 +42,12 @@ bool can_take_over(const Tensor& out, const Tensor& result) {
          result.storage().nbytes() == static_cast<size_t>(result.numel() * result.itemsize());
 }
 
-// Functions whose out= PyTorch resizes without a word: what makes tensors of a given size, and a few others.
-bool resizes_quietly(std::string_view op) {
-  static constexpr std::string_view kQuiet[] = {
-      "addbmm", "bernoulli", "empty", "eye",     "full",  "linspace", "logspace", "multinomial", "narrow_copy",
-      "normal", "ones",      "rand",  "randint", "randn", "randperm", "range",    "zeros",
-  };
-  return std::find(std::begin(kQuiet), std::end(kQuiet), op) != std::end(kQuiet);
+void warn_before_resize(const Tensor& out, const Dims& shape, ResizeText text) {
+  if (text && warn_of_resize && out.numel() != 0) warn_of_resize(text(out, shape));
 }
 
-// PyTorch's words for a tensor with elements, which callers rarely mean to be resized.
-void warn_before_resize(const char* op, const Tensor& out, const Dims& shape) {
-  if (out.numel() == 0 || !warn_of_resize || resizes_quietly(op)) return;
-  if (std::string_view(op) == "arange")  // the one whose rounding may surprise
-    return warn_of_resize(concat("The number of elements in the out tensor of shape ", out.shape(), " is ", out.numel(),
-                                 " which does not match the computed number of elements ", shape[0],
-                                 ". Note that this may occur as a result of rounding error. The out tensor will be "
-                                 "resized to a tensor of shape (",
-                                 shape[0], ",)."));
-  warn_of_resize(concat(
-      "An output with one or more elements was resized since it had shape ", out.shape(),
-      ", which does not match the required output shape ", shape,
-      ". This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have "
-      "zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
-      "t.resize_(0)."));
-}
-
-void put(const char* op, const Tensor& out, const Tensor& result) {
-  if (out.shape() != result.shape()) warn_before_resize(op, out, result.shape());
+void put(const char* op, const Tensor& out, const Tensor& result, ResizeText text) {
+  if (out.shape() != result.shape()) warn_before_resize(out, result.shape(), text);
   if (out.shape() == result.shape()) {
     copy_into(out, result);
   } else if (can_take_over(out, result)) {
@@ -108,6 +82,15 @@ Tensor empty_result(const Dims& shape, DType dtype, Device device) {
     return empty(shape, dtype, device);
   current->out_ = nullptr;
   return make_view(*out, out->layout());
+}
+
+std::string resize_text(const Tensor& out, const Dims& shape) {
+  return concat(
+      "An output with one or more elements was resized since it had shape ", out.shape(),
+      ", which does not match the required output shape ", shape,
+      ". This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have "
+      "zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+      "t.resize_(0).");
 }
 
 void set_resize_warning(ResizeWarning warn) { warn_of_resize = warn; }
@@ -149,24 +132,24 @@ void check_out(const char* op, const Tensor& out, const Dims& shape, DType resul
                 "; only a tensor that nobody shares memory with is resized");
 }
 
-void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device) {
+void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device, ResizeText text) {
   check_out(op, out, shape, result, device);
   if (out.shape() == shape) return;
-  warn_before_resize(op, out, shape);
+  warn_before_resize(out, shape, text);
   resize(op, out, shape);
 }
 
-void write_out(const char* op, const std::vector<Tensor>& outs, const std::vector<Tensor>& results) {
+void write_out(const char* op, const std::vector<Tensor>& outs, const std::vector<Tensor>& results, ResizeText text) {
   check_destinations(op, outs);
   for (size_t i = 0; i < outs.size(); ++i) {
     if (grad_enabled() && results[i].requires_grad()) refuse_gradient(op);
     check_out(op, outs[i], results[i].shape(), results[i].dtype(), results[i].device());
   }
-  for (size_t i = 0; i < outs.size(); ++i) put(op, outs[i], results[i]);
+  for (size_t i = 0; i < outs.size(); ++i) put(op, outs[i], results[i], text);
 }
 
-void write_out(const char* op, const Tensor& out, const Tensor& result) {
-  write_out(op, std::vector<Tensor>{out}, std::vector<Tensor>{result});
+void write_out(const char* op, const Tensor& out, const Tensor& result, ResizeText text) {
+  write_out(op, std::vector<Tensor>{out}, std::vector<Tensor>{result}, text);
 }
 
 }  // namespace strided

@@ -35,12 +35,17 @@ Tensor empty_result(const Dims& shape, DType dtype, Device device = {});
 void check_destinations(const char* op, const std::vector<Tensor>& outs);
 // Raises unless a result of this dtype, shape and device can go to `out`; changes nothing.
 void check_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device);
-// The same, and then resizes `out` where nobody else looks at its memory, with a warning if it had elements
-// and PyTorch warns too.
-void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device);
+// What is warned of before `out`, which has elements, is resized to a shape. Null: PyTorch resizes without a warning.
+using ResizeText = std::string (*)(const Tensor& out, const Dims& shape);
+std::string resize_text(const Tensor& out, const Dims& shape);  // of most functions
+
+// As check_out, and then resizes `out` where nobody else looks at its memory.
+void prepare_out(const char* op, const Tensor& out, const Dims& shape, DType result, Device device,
+                 ResizeText text = resize_text);
 // Results that are in their place, or are brought there, after all checks of all of them.
-void write_out(const char* op, const std::vector<Tensor>& outs, const std::vector<Tensor>& results);
-void write_out(const char* op, const Tensor& out, const Tensor& result);
+void write_out(const char* op, const std::vector<Tensor>& outs, const std::vector<Tensor>& results,
+               ResizeText text = resize_text);
+void write_out(const char* op, const Tensor& out, const Tensor& result, ResizeText text = resize_text);
 
 // Told of a tensor with elements before it is resized; may throw.
 using ResizeWarning = void (*)(const std::string& text);

@@ -543,6 +543,7 @@ void register_overload(const char* signature, const char* doc, unsigned where, c
                        const void* context) {
   Overload o = make_overload(signature, callable, context);
   o.doc = doc;
+  o.resizes_out = where & kResizesOut;
   if (where & kFunction) add(o.name, o);
   if (where & kMethod) {
     const size_t dot = o.name.rfind('.');

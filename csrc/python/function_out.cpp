@@ -90,7 +90,7 @@ PyObject* run_with_out(const Overload& o, PyObject** slots) {
   }
   // Nobody else has seen the computed tensors: their objects are let go before write_out looks who holds the memory.
   Py_CLEAR(result.o);
-  write_out(name, outs, results);
+  write_out(name, outs, results, o.resizes_out ? nullptr : resize_text);
   return one ? Py_NewRef(out) : detail::tensors_to_tuple(o, outs.data(), outs.size(), true);
 }
 

@@ -27,7 +27,8 @@
 
 namespace strided::python {
 
-enum Where : unsigned { kFunction = 1, kMethod = 2, kBoth = 3 };
+// kResizesOut: its out= is resized without a warning, as in PyTorch.
+enum Where : unsigned { kFunction = 1, kMethod = 2, kBoth = 3, kResizesOut = 4 };
 
 template <auto F>
 void def(const char* signature, const char* doc, unsigned where = kBoth) {

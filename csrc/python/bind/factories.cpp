@@ -1,7 +1,7 @@
+// Tensors from sizes and numbers.
 #include <cstring>
 #include <limits>
 
-// Tensors from sizes and numbers.
 #include "core/promotion.h"
 #include "ops/call.h"
 #include "ops/copy.h"
@@ -36,9 +36,10 @@ struct Target {
   }
 };
 
-Tensor deliver(const char* op, Tensor made, const OptTensor& out, bool requires_grad) {
+// PyTorch resizes the out= of a factory without a warning, but for arange.
+Tensor deliver(const char* op, Tensor made, const OptTensor& out, bool requires_grad, ResizeText text = nullptr) {
   if (out) {
-    write_out(op, *out, made);
+    write_out(op, *out, made, text);
     made = *out;
   }
   if (requires_grad) {
@@ -54,9 +55,10 @@ bool fills_new_memory = false;
 void set_fills_new_memory(bool on) { fills_new_memory = on; }
 
 // A vector, which fills an `out` of as many elements row by row, whatever its shape.
-Tensor deliver_row(const char* op, const Tensor& made, const OptTensor& out, bool requires_grad) {
+Tensor deliver_row(const char* op, const Tensor& made, const OptTensor& out, bool requires_grad,
+                   ResizeText text = nullptr) {
   const bool fills = out && out->ndim() != 1 && out->numel() == made.numel();
-  return deliver(op, fills ? make_view(made, Layout(out->shape())) : made, out, requires_grad);
+  return deliver(op, fills ? make_view(made, Layout(out->shape())) : made, out, requires_grad, text);
 }
 
 void check_sizes(const char* op, const Dims& size) {
@@ -178,9 +180,16 @@ Tensor new_ones(const Tensor& x, const Dims& size, NEW_OPTIONS) {
 
 // ---------------------------------------------------------------- evenly spaced values
 
+std::string rounded_size_text(const Tensor& out, const Dims& shape) {
+  return concat("The number of elements in the out tensor of shape ", out.shape(), " is ", out.numel(),
+                " which does not match the computed number of elements ", shape[0],
+                ". Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor "
+                "of shape (",
+                shape[0], ",).");
+}
 Tensor make_arange(const Scalar& start, const Scalar& end, const Scalar& step, OPTIONS) {
   const Target to(out, dtype, device, range_dtype(start, end, step));
-  return deliver_row("arange", arange(start, end, step, to.dtype, to.device), out, requires_grad);
+  return deliver_row("arange", arange(start, end, step, to.dtype, to.device), out, requires_grad, rounded_size_text);
 }
 Tensor make_arange_from_zero(const Scalar& end, OPTIONS) {
   return make_arange(Scalar(int64_t(0)), end, Scalar(int64_t(1)), out, dtype, {}, device, {}, requires_grad);

@@ -25,9 +25,10 @@ Tensor into_self(const Tensor& self, const Tensor& a, const Tensor& b, const Sca
 }
 
 template <auto F, auto InPlace>
-void bind_scaled(const std::string& name, const std::string& a, const std::string& b, const std::string& doc) {
+void bind_scaled(const std::string& name, const std::string& a, const std::string& b, const std::string& doc,
+                 unsigned where = kBoth) {
   const std::string operands = "Tensor " + a + ", Tensor " + b + ", *, Number beta=1, Number alpha=1";
-  def<F>((name + "(Tensor input, " + operands + ", Tensor? out=None)").c_str(), doc.c_str());
+  def<F>((name + "(Tensor input, " + operands + ", Tensor? out=None)").c_str(), doc.c_str(), where);
   def<InPlace>((name + "_(Tensor self, " + operands + ")").c_str(), ("In-place form of " + name + ".").c_str(),
                kMethod);
 }
@@ -303,7 +304,8 @@ void bind_matrices() {
   bind_scaled<&addmv, &into_self<&addmv>>("addmv", "mat", "vec", "beta * input + alpha * (mat @ vec).");
   bind_scaled<&addr, &into_self<&addr>>("addr", "vec1", "vec2", "beta * input + alpha * outer(vec1, vec2).");
   bind_scaled<&addbmm, &into_self<&addbmm>>("addbmm", "batch1", "batch2",
-                                            "beta * input + alpha * (the sum over the batch of batch1 @ batch2).");
+                                            "beta * input + alpha * (the sum over the batch of batch1 @ batch2).",
+                                            kBoth | kResizesOut);
   bind_scaled<&baddbmm, &baddbmm_>("baddbmm", "batch1", "batch2", "beta * input + alpha * (batch1 @ batch2).");
 
   bind_scaled_as<&baddbmm_as>("baddbmm", "batch1", "batch2");

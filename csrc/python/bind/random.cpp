@@ -30,7 +30,7 @@ Tensor target(const char* op, const Dims& size, const OptTensor& out, const OptD
   STRIDED_CHECK(t == out->dtype(), RuntimeError, "dtype ", t, " does not match dtype of out parameter (", out->dtype(),
                 ")");
   checked_numel(op, size);
-  prepare_out(op, *out, size, t, d);
+  prepare_out(op, *out, size, t, d, nullptr);
   return *out;
 }
 Tensor with_grad(Tensor t, bool requires_grad) {
@@ -71,7 +71,7 @@ Tensor make_randperm(int64_t n, OPTIONS) {
   if (!out)
     return with_grad(randperm(n, dtype.value_or(DType::Int64), device ? *device : device_in_effect(), g),
                      requires_grad);
-  write_out("randperm", *out, randperm(n, dtype.value_or(out->dtype()), out->device(), g));
+  write_out("randperm", *out, randperm(n, dtype.value_or(out->dtype()), out->device(), g), nullptr);
   return *out;
 }
 Tensor make_normal(double mean, double std, const Dims& size, OPTIONS) {
@@ -104,7 +104,7 @@ Tensor normal_tensors(const Tensor& mean, const Tensor& std, Generator* g) { ret
 
 Tensor bernoulli_of(const Tensor& p, Generator* g, const OptTensor& out) {
   if (!out) return bernoulli(p, g);
-  prepare_out("bernoulli", *out, p.shape(), out->dtype(), p.device());
+  prepare_out("bernoulli", *out, p.shape(), out->dtype(), p.device(), nullptr);
   return bernoulli_(*out, p, g);
 }
 Tensor bernoulli_number(const Tensor& x, double p, Generator* g) { return bernoulli(x, p, g); }
@@ -121,7 +121,7 @@ Tensor multinomial_out(const Tensor& weights, int64_t num_samples, bool replacem
                 "multinomial expects Long tensor out, got: ", out->dtype());
   const Tensor chosen = multinomial(weights, num_samples, replacement, g);
   if (!out) return chosen;
-  write_out("multinomial", *out, chosen);
+  write_out("multinomial", *out, chosen, nullptr);
   return *out;
 }
 
@@ -274,11 +274,11 @@ void bind_parameters() {
       "normal(Tensor mean, Tensor std, *, Generator? generator=None, Tensor? out=None)",
       R"(Normal random numbers with a mean and a deviation for each; the two broadcast, and the result has the
 dtype of mean. No gradient goes to either. RuntimeError for a negative deviation.)",
-      kFunction);
+      kFunction | kResizesOut);
   def<&normal_mean_tensor>("normal(Tensor mean, float std=1.0, *, Generator? generator=None, Tensor? out=None)",
-                           "Normal random numbers with one deviation for all.", kFunction);
+                           "Normal random numbers with one deviation for all.", kFunction | kResizesOut);
   def<&normal_std_tensor>("normal(float mean, Tensor std, *, Generator? generator=None, Tensor? out=None)",
-                          "Normal random numbers with one mean for all, in the dtype of std.", kFunction);
+                          "Normal random numbers with one mean for all, in the dtype of std.", kFunction | kResizesOut);
   def<&make_normal>("normal(float mean, float std, int[] size, *, " OPTIONS_TEXT("None"),
                     R"(A tensor of normal random numbers.
 

@@ -173,7 +173,7 @@ void bind_parts() {
   def<&narrow_from>("narrow(Tensor input, int dim, Tensor start, int length)",
                     "The start as a tensor, which must be an integer of no dimensions (RuntimeError).");
   def<&narrow_copy>("narrow_copy(Tensor input, int dim, int start, int length, *, Tensor? out=None)",
-                    "narrow as a contiguous copy.");
+                    "narrow as a contiguous copy.", kBoth | kResizesOut);
   def<pick<Tensor(const Tensor&, int64_t, int64_t, int64_t)>(&diagonal)>(
       "diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1)",
       "The diagonals of the matrices in two axes, as the last axis of a view. A positive offset lies above the main diagonal; an offset\n"
