@@ -182,21 +182,6 @@ void check_weights(WeightsFailure fault, bool replacement) {
 
 }  // namespace
 
-// ---------------------------------------------------------------- new tensors
-Tensor rand(const Dims& shape, DType dtype, Device device, Generator* generator) {
-  check_floating("check_uniform_bounds", dtype, true);
-  return uniform_(empty(shape, dtype, device), 0, 1, generator);
-}
-
-Tensor randn(const Dims& shape, DType dtype, Device device, Generator* generator) {
-  if (std::find(shape.begin(), shape.end(), 0) == shape.end()) check_floating("normal_kernel_cpu", dtype, true);
-  return normal_(empty(shape, dtype, device), 0, 1, generator);
-}
-
-Tensor randint(int64_t low, int64_t high, const Dims& shape, DType dtype, Device device, Generator* generator) {
-  return random_(empty(shape, dtype, device), low, high, generator);
-}
-
 Tensor randperm(int64_t n, DType dtype, Device device, Generator* generator) {
   check_real("randperm", dtype, false);
   if (is_floating(dtype)) {

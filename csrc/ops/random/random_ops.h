@@ -12,11 +12,7 @@
 
 namespace strided {
 
-// Uniform in [0, 1); normal with mean 0 and deviation 1; integers in [low, high); 0 ... n - 1 in a random order.
-Tensor rand(const Dims& shape, DType dtype, Device device = {}, Generator* generator = nullptr);
-Tensor randn(const Dims& shape, DType dtype, Device device = {}, Generator* generator = nullptr);
-Tensor randint(int64_t low, int64_t high, const Dims& shape, DType dtype = DType::Int64, Device device = {},
-               Generator* generator = nullptr);
+// 0 ... n - 1 in a random order.
 Tensor randperm(int64_t n, DType dtype = DType::Int64, Device device = {}, Generator* generator = nullptr);
 
 // Floating and complex; a complex number's parts are drawn one after the other, and share the variance of normal_.

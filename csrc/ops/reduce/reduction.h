@@ -76,6 +76,5 @@ Tensor argmin(const Tensor& x, std::optional<int64_t> dim = {}, bool keepdim = f
 // Without dims all axes are reduced, with an empty list none. bool; uint8 for uint8.
 Tensor all(const Tensor& x, const std::optional<Dims>& dims = {}, bool keepdim = false);
 Tensor any(const Tensor& x, const std::optional<Dims>& dims = {}, bool keepdim = false);
-Tensor count_nonzero(const Tensor& x, const Dims& dims = {});  // int64
 
 }  // namespace strided

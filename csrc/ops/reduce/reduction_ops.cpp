@@ -57,7 +57,6 @@ Tensor mean(const Tensor& x, const Dims& dims, bool keepdim, std::optional<DType
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   return reduced(def<LogSumExp>(), x, {listed(dims), keepdim});
 }
-Tensor count_nonzero(const Tensor& x, const Dims& dims) { return reduced(def<CountNonzero>(), x, {listed(dims)}); }
 Tensor all(const Tensor& x, const std::optional<Dims>& dims, bool keepdim) {
   return reduced(def<All>(), x, {dims, keepdim});
 }

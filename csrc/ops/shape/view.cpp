@@ -485,6 +485,4 @@ Tensor resize_(const Tensor& self, const Dims& size) {
   return self;
 }
 
-Tensor resize_as_(const Tensor& self, const Tensor& other) { return resize_(self, other.shape()); }
-
 }  // namespace strided

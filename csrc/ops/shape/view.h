@@ -72,7 +72,6 @@ Tensor as_strided_(const Tensor& self, const Dims& size, const Dims& stride, std
 // Contiguous, keeping the storage and the offset; the storage grows (new elements are uninitialised) when it is too
 // small. RuntimeError for borrowed memory and for tensors that require a gradient.
 Tensor resize_(const Tensor& self, const Dims& size);
-Tensor resize_as_(const Tensor& self, const Tensor& other);
 
 // split.cpp: views side by side along an axis.
 std::vector<Tensor> split(const Tensor& x, int64_t split_size, int64_t dim);
