@@ -7,7 +7,6 @@
 #include "core/profile.h"
 #include "ops/record.h"
 #include "python/bind/bind.h"
-#include "python/function_out.h"
 #include "python/overrides.h"
 #include "python/owned.h"
 #include "python/signature.h"
@@ -247,7 +246,7 @@ PyObject* run(const Overload& o, PyObject** slots) {
                   "(): argument 'pin_memory' must be bool, not ", Py_TYPE(pin)->tp_name);
     if (pin == Py_True) return pinned(o.invoke(o, slots));
   }
-  if (o.writes_out && slots[o.params.size() - 1] != Py_None) return run_with_out(o, slots);
+  if (o.writes_out && slots[o.params.size() - 1] != Py_None) return detail::run_with_out(o, slots);
   return o.invoke(o, slots);
 }
 

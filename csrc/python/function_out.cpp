@@ -1,11 +1,10 @@
 // Calls with out=: what is given for the results of a function that does not know of it.
-#include "python/function_out.h"
-
 #include <optional>
 
 #include "core/promotion.h"
 #include "ops/out.h"
 #include "ops/record.h"
+#include "python/function.h"
 #include "python/owned.h"
 
 namespace strided::python {
@@ -60,7 +59,7 @@ void take_dtype(const Overload& o, PyObject** slots, const std::vector<Tensor>& 
 
 }  // namespace
 
-PyObject* run_with_out(const Overload& o, PyObject** slots) {
+PyObject* detail::run_with_out(const Overload& o, PyObject** slots) {
   const char* name = o.name.c_str();
   PyObject* out = slots[o.params.size() - 1];
   const std::vector<Tensor> outs = destinations(o, out);
