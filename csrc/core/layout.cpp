@@ -161,7 +161,7 @@ Layout expand(const Layout& from, const Dims& sizes) {
                 "): the number of sizes provided (", sizes.ndim(),
                 ") must be greater or equal to the number of dimensions in the tensor (", from.ndim(), ")");
   Layout out(sizes, Dims(sizes.size()), from.offset);
-  for (int i = 0; i < sizes.ndim(); ++i) {
+  for (int i = sizes.ndim() - 1; i >= 0; --i) {  // errors name the last axis, as PyTorch's
     if (i < skip) {
       STRIDED_CHECK(sizes[i] >= 0, RuntimeError, "The expanded size of the tensor (", sizes[i],
                     ") isn't allowed in a leading, non-existing dimension ", i);

@@ -103,12 +103,14 @@ class Key {
       push(BasicStep::Skip);
       return;
     }
-    if (is_tensor(o)) return add_tensor(unwrap(o), true);
+    if (is_tensor(o)) return add_tensor(unwrap(o));
     if (PyBool_Check(o)) return add_bool(o == Py_True);
     if (is_sequence(o) || is_ndarray(o)) {
+      // Arrays and lists may have any integer dtype, as NumPy's indices; bytes are a mask. An empty one has none.
       Tensor t = tensor_from_object(o);
-      if (t.numel() == 0 && !is_ndarray(o) && is_floating(t.dtype())) t = to_dtype(t, DType::Int64);  // []
-      return add_tensor(t, false);
+      if (is_integer(t.dtype()) ? t.dtype() != DType::UInt8 : is_floating(t.dtype()) && t.numel() == 0)
+        t = to_dtype(t, DType::Int64);
+      return add_tensor(t);
     }
     if (detail::accepts_bool(o)) {
       const int truth = PyObject_IsTrue(o);
@@ -137,26 +139,23 @@ class Key {
     index(at);
   }
 
-  void add_tensor(const Tensor& t, bool given_as_tensor) {
+  void add_tensor(const Tensor& t) {
+    const bool mask = t.dtype() == DType::Bool || t.dtype() == DType::UInt8;
     if (t.ndim() == 0) {
-      if (t.dtype() == DType::Bool || (t.dtype() == DType::UInt8 && given_as_tensor))
-        return add_bool(item(t).to_bool());
+      if (mask) return add_bool(item(t).to_bool());
       if (is_integer(t.dtype())) {
         const Scalar s = item(t);
         STRIDED_CHECK(s.kind() != Scalar::Kind::UInt, IndexError, "index ", s, " is out of bounds");
         return select(s.to_int());
       }
     }
-    if (t.dtype() == DType::UInt8 && given_as_tensor) warn_of_byte_mask();
-    const bool mask = t.dtype() == DType::Bool || (t.dtype() == DType::UInt8 && given_as_tensor);
-    // Arrays and lists may have any integer dtype, as NumPy's indices.
-    const Tensor at = !given_as_tensor && is_integer(t.dtype()) ? to_dtype(t, DType::Int64) : t;
-    STRIDED_CHECK(mask || at.dtype() == DType::Int64 || at.dtype() == DType::Int32, IndexError,
+    if (t.dtype() == DType::UInt8) warn_of_byte_mask();
+    STRIDED_CHECK(mask || t.dtype() == DType::Int64 || t.dtype() == DType::Int32, IndexError,
                   "tensors used as indices must be long, int, byte or bool tensors");
     const int axes = mask ? t.ndim() : 1;
     consume(axes);
     push(BasicStep::Skip, axes);
-    index(at);
+    index(t);
   }
 
   void consume(int axes) { consumed_ += axes; }
@@ -313,6 +312,7 @@ bool set_few(const Tensor& self, const Tensor& index, PyObject* given) {
 }
 
 void set(const Tensor& self, PyObject* o, PyObject* given) {
+  if (o == Py_True) o = Py_None;  // the same place, in the words of a view
   if (is_vector(o) && set_few(self, unwrap(o), given)) return;
   int64_t at[kMaxDims];
   if (const size_t n = read_integers(o, self.ndim(), at)) {
@@ -321,8 +321,9 @@ void set(const Tensor& self, PyObject* o, PyObject* given) {
     basic_put_(self, Key(o, self.ndim()).basic(), value.as_tensor(self));
     return;
   }
-  const Key key(o, self.ndim());
   const Value value(self, given);
+  if (o == Py_False) return;
+  const Key key(o, self.ndim());
   if (!key.advanced()) {
     if (is_recorded(self, value)) basic_put_(self, key.basic(), value.as_tensor(self));
     else set_view(self, apply_basic(self.layout(), key.steps(), key.size()), value);

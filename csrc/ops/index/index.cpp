@@ -145,6 +145,19 @@ IndexedCopy plan(const Tensor& self, const Indices& indices) {
   return copy;
 }
 
+// The result lies as the indexed tensor does, as results of elementwise operations.
+Dims result_strides(const IndexedCopy& copy, const Tensor& self) {
+  if (self.is_contiguous()) return Layout::contiguous_strides(copy.shape);
+  TensorIterator iter(copy.shape);
+  Layout indexed = copy.indexed;
+  for (int i = 0; i < copy.shape.ndim(); ++i)
+    if (copy.shape[i] == 1) indexed.strides[i] = 0;  // such an axis stays where it is
+  iter.add(nullptr, indexed, self.itemsize());
+  const size_t n = std::min(copy.indices.size(), static_cast<size_t>(TensorIterator::kMaxOperands - 1));
+  for (size_t k = 0; k < n; ++k) iter.add(nullptr, copy.indices[k].over, copy.indices[k].tensor.itemsize());
+  return iter.output_strides();
+}
+
 class SavedIndices {
  public:
   explicit SavedIndices(const Indices& indices) {
@@ -207,7 +220,7 @@ Tensor index_as(const char* node, const Tensor& self, const Indices& indices, bo
                       first->device() == self.device();
     IndexedCopy copy = rows ? axis_copy("index", self, 0, *first, true) : plan(self, indices);
     if (flat) copy.indices[0].axis = -1;
-    out = empty(copy.shape, self.dtype(), self.device());
+    out = empty_strided(copy.shape, result_strides(copy, self), self.dtype(), self.device());
     indexed_gather(copy, self, out);
   }
   if (!needs_grad(self)) return out;

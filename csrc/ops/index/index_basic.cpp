@@ -80,9 +80,9 @@ Layout apply_basic(const Layout& from, const BasicStep* steps, size_t n) {
 
 namespace {
 
-// The name of the last step that does something: PyTorch takes one after the other.
+// The name of the last step that does something: PyTorch takes one after the other. A single slice is always recorded.
 const char* node_name(const Dims& shape, const BasicIndex& steps) {
-  const char* name = "AliasBackward0";
+  const char* name = steps.size() == 1 && steps[0].kind == BasicStep::Slice ? "SliceBackward0" : "AliasBackward0";
   int axis = 0;
   for (const BasicStep& step : steps) {
     switch (step.kind) {
@@ -101,6 +101,19 @@ const char* node_name(const Dims& shape, const BasicIndex& steps) {
   return name;
 }
 
+// Whether the steps lead to the tensor as it is.
+bool is_whole(const Dims& shape, const BasicIndex& steps) {
+  int axis = 0;
+  for (const BasicStep& step : steps) {
+    if (step.kind == BasicStep::Skip) {
+      axis += static_cast<int>(step.start);
+    } else if (step.kind != BasicStep::Slice || step.start != 0 || step.stop < shape[axis++] || step.step != 1) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 Tensor basic_index(const Tensor& self, const BasicIndex& steps) {
@@ -112,7 +125,8 @@ Tensor basic_index(const Tensor& self, const BasicIndex& steps) {
 }
 
 Tensor basic_put_(const Tensor& self, const BasicIndex& steps, const Tensor& value) {
-  const Tensor view = basic_index(self, steps);
+  // x[...] = value is a write to x itself.
+  const Tensor view = is_whole(self.shape(), steps) ? self : basic_index(self, steps);
   // As PyTorch: leading axes of size 1 that the view has not are dropped.
   Dims shape = value.shape();
   while (shape.ndim() > view.ndim() && shape[0] == 1) shape.erase(0);

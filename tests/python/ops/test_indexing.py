@@ -253,12 +253,14 @@ def test_lists_and_arrays():
     same(x[[[0, 1], [1, 0]], :], a[[[0, 1], [1, 0]], :])
     same(x[range(2)], a[:2])
     same(x[np.array([1, 2], dtype=np.int16)], a[1:])
-    same(x[np.array([1, 2], dtype=np.uint8)], a[1:])
+    same(x[np.array([])], a[:0])
     same(x[a > 5], a[a > 5])
     same(x[np.array([[1], [0]]), np.array([0, 1])], a[[[1], [0]], [0, 1]])
     same(x[T([1, 2], dtype=torch.int32)], a[1:])
     with pytest.warns(UserWarning, match="uint8"):
         same(x[T([1, 0, 1], dtype=torch.uint8)], a[[0, 2]])
+    with pytest.warns(UserWarning, match="uint8"):
+        same(x[np.array([1, 0, 1], dtype=np.uint8)], a[[0, 2]])
     with pytest.warns(UserWarning, match="non-tuple"):
         same(x[[[0, 1], [1, 2]]], a[[0, 1], [1, 2]])
 

@@ -82,6 +82,10 @@ READS = [
     "x[0:0]",
     "x[5:]",
     "x[1, ...]",
+    "x[np.array([1, 0], dtype=np.uint8)]",
+    "x[np.array(1, dtype=np.uint8)]",
+    "x[np.array([])]",
+    "x[:0, np.array([])]",
 ]
 WRITES = [
     "x[0] = 1",
@@ -108,6 +112,8 @@ WRITES = [
     "x[x > 2] = m.tensor([7])",
     "x[:, m.tensor([True, False, True])] = m.tensor([[7.5]], dtype=m.float64)",
     "x[1:] = m.tensor([1, 2, 3])",
+    "x[True] = m.tensor([[[7.0, 8.0, 9.0]]], dtype=m.float64)",
+    "x[False] = m.ones(5, dtype=m.float64)",
 ]
 ERRORS = [
     "x[5]",
@@ -130,6 +136,11 @@ ERRORS = [
     "x.__setitem__(x > 0, m.zeros(3))",
     "x.__setitem__(0, 1j)",
     "x.__setitem__(0, None)",
+    "x.__setitem__(9, None)",
+    "x.__setitem__(False, None)",
+    "x.__setitem__((0, 0, 0), 'a')",
+    "x.expand(3, 2, 4)",
+    "x.expand(-1, 2, 3)",
     "x.__delitem__(0)",
     "x.index_select(0, m.tensor([[0]]))",
     "x.index_select(2, m.tensor([0]))",
@@ -168,7 +179,7 @@ def run(module, code):
     x = module.arange(6, dtype=module.float32).reshape(2, 3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return eval(code, {"m": module, "x": x})
+        return eval(code, {"m": module, "x": x, "np": np})
 
 
 @pytest.mark.parametrize("code", READS)
@@ -212,6 +223,15 @@ def test_same_error(code):
         "x[:, 1]",
         "x[5:]",
         "x[:, 1:1]",
+        "x.t()[[2, 0]]",
+        "x.t()[:, [1, 0]]",
+        "x.t()[m.tensor([[0, 1], [2, 2]]), None]",
+        "x.t()[[True, False, True]]",
+        "x.t()[None, [True, False, True]]",
+        "x.view(1, 2, 3).transpose(1, 2)[..., [1, 0, 1]]",
+        "x.view(1, 2, 3).permute(2, 1, 0)[[0, 1], :, [0, 0]]",
+        "x[:, ::2][[1, 1]]",
+        "x[:1].expand(4, 3)[[1, 2]]",
     ],
 )
 def test_same_strides(key):
@@ -249,3 +269,16 @@ def test_no_index_to_put_by():
     for m in (strided, torch):
         with pytest.raises(RuntimeError):
             m.ones(()).index_put([], m.tensor([1.0]), True)
+
+
+@pytest.mark.parametrize("key", ["...", "()", ":", ":, :", "0:2", "0", "None", "True", "False"])
+def test_names_of_what_is_read_and_written(key):
+    seen = []
+    for m in (strided, torch):
+        x = m.ones(2, 3, requires_grad=True)
+        y = x * 1
+        exec(f"y[{key}] = m.tensor([2.0, 3.0, 4.0])", {"m": m, "y": y})
+        z = y if key in ("True", "False") else eval(f"x[{key}]", {"x": x})
+        y.sum().backward()
+        seen.append([type(y.grad_fn).__name__, type(z.grad_fn).__name__, y._version, x.grad.tolist()])
+    assert seen[0] == seen[1]
