@@ -312,21 +312,19 @@ Tensor random_(const Tensor& self, int64_t from, std::optional<int64_t> to, Gene
 // ---------------------------------------------------------------- parameters in tensors
 Tensor normal(const Tensor& mean, double std, Generator* generator) {
   check_std(std);
-  const Tensor out = normal_(empty(mean.shape(), mean.dtype(), mean.device()), 0, std, generator);
-  {
+  const Tensor out = drawn(empty(mean.shape(), mean.dtype(), mean.device()), [&](const Tensor& made) {
     NoGradGuard guard;
-    elementwise_<Add>(out, mean);
-  }
+    elementwise_<Add>(normal_(made, 0, std, generator), mean);
+  });
   return record_normal(out, {mean});
 }
 
 Tensor normal(double mean, const Tensor& std, Generator* generator) {
   check_std(std);
-  const Tensor out = normal_(empty(std.shape(), std.dtype(), std.device()), 0, 1, generator);
-  {
+  const Tensor out = drawn(empty(std.shape(), std.dtype(), std.device()), [&](const Tensor& made) {
     NoGradGuard guard;
-    elementwise_<Add>(elementwise_<Mul>(out, std), mean);
-  }
+    elementwise_<Add>(elementwise_<Mul>(normal_(made, 0, 1, generator), std), mean);
+  });
   return record_normal(out, {std});
 }
 
@@ -334,21 +332,22 @@ Tensor normal(const Tensor& mean, const Tensor& std, Generator* generator) {
   check_same_device("normal", mean, std);
   check_std(std);
   const Dims shape = broadcast_shapes(mean.shape(), std.shape());
-  const Tensor out = normal_(empty(shape, mean.dtype(), mean.device()), 0, 1, generator);
-  {
+  const Tensor out = drawn(empty(shape, mean.dtype(), mean.device()), [&](const Tensor& made) {
     NoGradGuard guard;
-    elementwise_<Add>(elementwise_<Mul>(out, std), mean);
-  }
+    elementwise_<Add>(elementwise_<Mul>(normal_(made, 0, 1, generator), std), mean);
+  });
   return record_normal(out, {mean, std});
 }
 
 Tensor bernoulli(const Tensor& p, Generator* generator) {
-  Tensor out = bernoulli_(empty(p.shape(), p.dtype(), p.device()), p, generator);
+  Tensor out =
+      drawn(empty(p.shape(), p.dtype(), p.device()), [&](const Tensor& made) { bernoulli_(made, p, generator); });
   return record("BernoulliBackward0", std::move(out), p, [](const Tensor& g) { return zeros_like(g); });
 }
 
 Tensor bernoulli(const Tensor& x, double p, Generator* generator) {
-  Tensor out = bernoulli_(empty(x.shape(), x.dtype(), x.device()), p, generator);
+  Tensor out =
+      drawn(empty(x.shape(), x.dtype(), x.device()), [&](const Tensor& made) { bernoulli_(made, p, generator); });
   return record("BernoulliBackward0", std::move(out), x, [](const Tensor& g) { return zeros_like(g); });
 }
 

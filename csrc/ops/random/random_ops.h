@@ -12,6 +12,15 @@
 
 namespace strided {
 
+// `made`, a new tensor, after draw(made). That is no write to it: its version is that of other results.
+template <class F>
+Tensor drawn(Tensor made, F draw) {
+  made.impl()->uncounted = true;
+  draw(made);
+  made.impl()->uncounted = false;
+  return made;
+}
+
 // 0 ... n - 1 in a random order.
 Tensor randperm(int64_t n, DType dtype = DType::Int64, Device device = {}, Generator* generator = nullptr);
 

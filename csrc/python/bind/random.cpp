@@ -19,29 +19,33 @@ void check_grad(bool requires_grad, DType t) {
                 "Only Tensors of floating point and complex dtype can require gradients");
 }
 
-// The tensor to draw into: `out`, made to fit, or a new one.
-Tensor target(const char* op, const Dims& size, const OptTensor& out, const OptDType& dtype, const OptDevice& device,
-              bool requires_grad, DType otherwise) {
-  const DType t = dtype.value_or(out ? out->dtype() : otherwise);
-  check_grad(requires_grad, t);
-  Device d = device ? *device : out ? out->device() : device_in_effect();
-  if (d.is_cpu()) d.index = -1;
-  if (!out) return empty(size, t, d);
-  STRIDED_CHECK(t == out->dtype(), RuntimeError, "dtype ", t, " does not match dtype of out parameter (", out->dtype(),
-                ")");
-  checked_numel(op, size);
-  prepare_out(op, *out, size, t, d, nullptr);
-  return *out;
-}
 Tensor with_grad(Tensor t, bool requires_grad) {
   if (requires_grad) autograd_meta(t).requires_grad = true;
   return t;
 }
-Tensor like(const Tensor& x, const OptDType& dtype, const OptDevice& device, bool requires_grad, PyObject* format) {
+// What is drawn into `out`, which is made to fit, or into a new tensor.
+template <class F>
+Tensor drawn_into(const char* op, const Dims& size, const OptTensor& out, const OptDType& dtype,
+                  const OptDevice& device, bool requires_grad, DType otherwise, F draw) {
+  const DType t = dtype.value_or(out ? out->dtype() : otherwise);
+  check_grad(requires_grad, t);
+  Device d = device ? *device : out ? out->device() : device_in_effect();
+  if (d.is_cpu()) d.index = -1;
+  if (!out) return with_grad(drawn(empty(size, t, d), draw), requires_grad);
+  STRIDED_CHECK(t == out->dtype(), RuntimeError, "dtype ", t, " does not match dtype of out parameter (", out->dtype(),
+                ")");
+  checked_numel(op, size);
+  prepare_out(op, *out, size, t, d, nullptr);
+  draw(*out);
+  return with_grad(*out, requires_grad);
+}
+template <class F>
+Tensor drawn_like(const Tensor& x, const OptDType& dtype, const OptDevice& device, bool requires_grad, PyObject* format,
+                  F draw) {
   const DType t = dtype.value_or(x.dtype());
   check_grad(requires_grad, t);
   const Dims strides = strides_in(memory_format(format, MemoryFormat::Preserve), x.shape(), strides_like(x.layout()));
-  return empty_strided(x.shape(), strides, t, device.value_or(x.device()));
+  return with_grad(drawn(empty_strided(x.shape(), strides, t, device.value_or(x.device())), draw), requires_grad);
 }
 
 #define OPTIONS \
@@ -52,16 +56,16 @@ Tensor like(const Tensor& x, const OptDType& dtype, const OptDevice& device, boo
   "bool requires_grad=False, bool? pin_memory=None)"
 
 Tensor make_rand(const Dims& size, OPTIONS) {
-  const Tensor x = target("rand", size, out, dtype, device, requires_grad, default_dtype());
-  return with_grad(uniform_(x, 0, 1, g), requires_grad);
+  return drawn_into("rand", size, out, dtype, device, requires_grad, default_dtype(),
+                    [&](const Tensor& x) { uniform_(x, 0, 1, g); });
 }
 Tensor make_randn(const Dims& size, OPTIONS) {
-  const Tensor x = target("randn", size, out, dtype, device, requires_grad, default_dtype());
-  return with_grad(normal_(x, 0, 1, g), requires_grad);
+  return drawn_into("randn", size, out, dtype, device, requires_grad, default_dtype(),
+                    [&](const Tensor& x) { normal_(x, 0, 1, g); });
 }
 Tensor make_randint(int64_t low, int64_t high, const Dims& size, OPTIONS) {
-  const Tensor x = target("randint", size, out, dtype, device, requires_grad, DType::Int64);
-  return with_grad(random_(x, low, high, g), requires_grad);
+  return drawn_into("randint", size, out, dtype, device, requires_grad, DType::Int64,
+                    [&](const Tensor& x) { random_(x, low, high, g); });
 }
 Tensor make_randint_from_zero(int64_t high, const Dims& size, OPTIONS) {
   return make_randint(0, high, size, g, out, dtype, {}, device, requires_grad, {});
@@ -75,8 +79,8 @@ Tensor make_randperm(int64_t n, OPTIONS) {
   return *out;
 }
 Tensor make_normal(double mean, double std, const Dims& size, OPTIONS) {
-  const Tensor x = target("normal", size, out, dtype, device, requires_grad, default_dtype());
-  return with_grad(normal_(x, mean, std, g), requires_grad);
+  return drawn_into("normal", size, out, dtype, device, requires_grad, default_dtype(),
+                    [&](const Tensor& x) { normal_(x, mean, std, g); });
 }
 
 #define LIKE_OPTIONS \
@@ -86,13 +90,13 @@ Tensor make_normal(double mean, double std, const Dims& size, OPTIONS) {
   "bool? pin_memory=None, memory_format? memory_format=None)"
 
 Tensor make_rand_like(const Tensor& x, LIKE_OPTIONS) {
-  return with_grad(uniform_(like(x, dtype, device, requires_grad, format), 0, 1, g), requires_grad);
+  return drawn_like(x, dtype, device, requires_grad, format, [&](const Tensor& made) { uniform_(made, 0, 1, g); });
 }
 Tensor make_randn_like(const Tensor& x, LIKE_OPTIONS) {
-  return with_grad(normal_(like(x, dtype, device, requires_grad, format), 0, 1, g), requires_grad);
+  return drawn_like(x, dtype, device, requires_grad, format, [&](const Tensor& made) { normal_(made, 0, 1, g); });
 }
 Tensor make_randint_like(const Tensor& x, int64_t low, int64_t high, LIKE_OPTIONS) {
-  return with_grad(random_(like(x, dtype, device, requires_grad, format), low, high, g), requires_grad);
+  return drawn_like(x, dtype, device, requires_grad, format, [&](const Tensor& made) { random_(made, low, high, g); });
 }
 Tensor make_randint_like_from_zero(const Tensor& x, int64_t high, LIKE_OPTIONS) {
   return make_randint_like(x, 0, high, g, dtype, {}, device, requires_grad, {}, format);

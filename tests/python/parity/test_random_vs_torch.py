@@ -192,3 +192,20 @@ def test_laws_drawn_by_rejection(dtype):
 def test_samples_of_distributions_made_of_them(law):
     mine, theirs = both(lambda t: law(t.distributions, t).sample((5,)))
     np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: t.rand(3),
+        lambda t: t.randn(20, dtype=t.complex64),
+        lambda t: t.randint(5, (3,)),
+        lambda t: t.normal(t.zeros(3), t.ones(3)),
+        lambda t: t.normal(t.zeros(3), 2.0),
+        lambda t: t.bernoulli(t.ones(3) / 2),
+        lambda t: t.rand(3).normal_(),
+    ],
+)
+def test_new_numbers_are_no_writes(call):
+    mine, theirs = both(call)
+    assert same(mine, theirs) and mine._version == theirs._version
