@@ -5,6 +5,7 @@
 
 #include "autograd/ready_queue.h"
 #include "core/profile.h"
+#include "ops/copy.h"
 #include "ops/operators.h"
 #include "ops/reduce/reduction.h"
 #include "ops/shape/view.h"
@@ -294,12 +295,16 @@ class BackwardPass {
       for (size_t i = 0; i < hooks->retained.size(); ++i)
         if (const Ref<GradBox> box = hooks->retained[i].box; box->wanted)
           if (const Tensor& g = grads[hooks->retained[i].output]; g.defined())
-            box->grad = box->grad.defined() ? sum_of(box->grad, g, node.output(hooks->retained[i].output).device) : g;
+            keep(box->grad, g, node.output(hooks->retained[i].output).device);
     }
     for (const Capture& c : captures_)
       if (c.edge.node.get() == &node && grads[c.edge.input].defined()) {
         result_[c.index] = grads[c.edge.input];
-        if (how_.accumulate && !at_leaf) keep(inputs_[c.index], grads[c.edge.input]);
+        if (how_.accumulate && !at_leaf) {
+          const Tensor& t = inputs_[c.index];  // backward(inputs=[not a leaf])
+          AutogradMeta& meta = autograd_meta(t);
+          keep(meta.retained ? meta.retained->grad : meta.grad, grads[c.edge.input], t.device());
+        }
       }
     if (at_leaf ? !grads[0].defined() || !(captures_.empty() || how_.accumulate)
                 : !captures_.empty() && !(marks_.find(&node) & runs_))
@@ -324,11 +329,10 @@ class BackwardPass {
     TensorList none;
     if (hooks) for_each_hook(hooks->post, [&](Hook& hook) { hook.call(none, &kept); });
   }
-  // backward(inputs=[not a leaf])
-  static void keep(const Tensor& t, const Tensor& grad) {
-    AutogradMeta& meta = autograd_meta(t);
-    Tensor& to = meta.retained ? meta.retained->grad : meta.grad;
-    to = to.defined() ? sum_of(to, grad, t.device()) : grad;
+  // The .grad of a tensor that is no leaf: memory of its own, as a leaf's.
+  static void keep(Tensor& to, const Tensor& grad, Device device) {
+    if (to.defined()) to = sum_of(to, grad, device);
+    else to = is_foreign_gradient(grad, device) ? grad : clone(grad);
   }
 
   void apply(Node& node, TensorList& grads) {

@@ -417,6 +417,31 @@ def main():
             print(f"---- {seed}: {type(error).__name__}: {error}", flush=True)
 
 
+RETAINED = {
+    "same gradient": lambda t, x: [x * 2, lambda y: y + 1],
+    "of a reduction": lambda t, x: [x * 2, lambda y: y.sum(0)],
+    "turned": lambda t, x: [(x * 2).t(), lambda y: y.t()],
+}
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("name", RETAINED)
+def test_gradients_of_results_are_tensors_of_their_own(name, named):
+    seen = []
+    for t in (strided, torch):
+        x = t.arange(6.0).reshape(2, 3).requires_grad_()
+        y, follow = RETAINED[name](t, x)
+        z = follow(y)
+        if not named:
+            y.retain_grad()
+            z.retain_grad()
+        for _ in range(2):
+            z.sum().backward(inputs=[x, y, z] if named else None, retain_graph=True)
+            y.grad.mul_(3)
+        seen.append([(g.tolist(), g.stride()) for g in (x.grad, y.grad, z.grad)])
+    assert seen[0] == seen[1]
+
+
 if __name__ == "__main__":
     main()
 
