@@ -85,6 +85,7 @@ CALLS = {
         s.indices for s in t.utils.data.random_split(range(11), [0.5, 0.25, 0.25], t.Generator().manual_seed(2))
     ],
     "collate numbers": lambda t: t.utils.data.default_collate([1, 2]),
+    "collate words": lambda t: t.utils.data.default_collate([("a", [b"b", 1]), ("c", [b"d", 2])]),
     "collate nothing": lambda t: t.utils.data.default_collate([None, None]),
     "collate uneven": lambda t: t.utils.data.default_collate([[1], [1, 2]]),
     "convert": lambda t: t.utils.data.default_convert({"a": np.ones(2), "b": [np.float64(1), "x"]}),

@@ -85,7 +85,7 @@ def collate(batch: Any, *, collate_fn_map: dict[Any, Any] | None = None) -> Any:
         samples = list(batch)
         if not all(len(s) == len(first) for s in samples):
             raise RuntimeError("each element in list of batch should be of equal size")
-        made = [collate(list(part), collate_fn_map=collate_fn_map) for part in zip(*samples)]
+        made = [collate(part, collate_fn_map=collate_fn_map) for part in zip(*samples)]
         if isinstance(first, tuple):
             return type(first)(*made) if hasattr(first, "_fields") else made
         return _rebuilt(first, made)
