@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["affine_grid", "grid_sample", "interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 
-_AXES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+_AXES = {"linear": 1, "bilinear": 2, "bicubic": 2, "lanczos": 2, "trilinear": 3}
+_MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
 _KEYS = -0.75  # the parameter of the cubic kernel
 
 
@@ -123,17 +124,18 @@ def _bicubic(x, axis, out, factor, align, mix):
     return mix(x, axis, [((low.long() + i - 1).clamp_(0, n - 1), w) for i, w in enumerate(weights)])
 
 
-def _antialiased(x, axis, out, factor, align, cubic, whole):
+def _antialiased(x, axis, out, factor, align, mode, whole):
     """A product with a matrix of weights, whose kernel is as wide as the input is larger than the output."""
     n = x.size(axis)
     scale = _scale(n, out, factor, align)
     wide = max(scale, 1.0)
-    half = (2.0 if cubic else 1.0) * wide
+    reach, kernel = _KERNELS[mode]
+    half = reach * wide
     matrix = [[0.0] * n for _ in range(out)]
     for i in range(out):
         centre = scale * (i + 0.5)
         first, last = max(int(centre - half + 0.5), 0), min(int(centre + half + 0.5), n)
-        weights = [_kernel(abs(j - centre + 0.5) / wide, cubic) for j in range(first, last)]
+        weights = [kernel(abs(j - centre + 0.5) / wide) for j in range(first, last)]
         total = sum(weights)
         matrix[i][first:last] = [w / total if total else w for w in weights]
     weights = strided.tensor(matrix, dtype=x.dtype, device=x.device)
@@ -142,12 +144,25 @@ def _antialiased(x, axis, out, factor, align, cubic, whole):
     return _as_bytes(made / unit) if whole else made
 
 
-def _kernel(x, cubic):
-    if not cubic:
-        return max(0.0, 1.0 - x)
+def _hat(x):
+    return max(0.0, 1.0 - x)
+
+
+def _keys(x):
     if x >= 2:
         return 0.0
     return _cubic(x, -0.5)[1] if x < 1 else _cubic(x - 1, -0.5)[0]
+
+
+def _lanczos(x):
+    """sinc(x) sinc(x / 3) (Duchon, "Lanczos Filtering in One and Two Dimensions", 1979)."""
+    if x >= 3:
+        return 0.0
+    t = math.pi * x
+    return 3 * math.sin(t) * math.sin(t / 3) / (t * t) if t else 1.0
+
+
+_KERNELS = {"bilinear": (1.0, _hat), "bicubic": (2.0, _keys), "lanczos": (3.0, _lanczos)}  # where they end, and they
 
 
 def _sizes(input, size, scale_factor, recompute):
@@ -196,8 +211,9 @@ def interpolate(
 
     Args:
         size, scale_factor: of the last axes; one of them. mode: 'nearest', 'nearest-exact', 'linear', 'bilinear',
-            'bicubic', 'trilinear' or 'area'. align_corners: the outermost elements keep their places.
-        recompute_scale_factor: the factor is that of the rounded sizes. antialias: for 'bilinear' and 'bicubic'.
+            'bicubic', 'trilinear', 'lanczos' or 'area'. align_corners: the outermost elements keep their places.
+        recompute_scale_factor: the factor is that of the rounded sizes. antialias: for 'bilinear', 'bicubic' and
+            'lanczos', which wants it.
 
     >>> strided.nn.functional.interpolate(strided.tensor([[[0., 2.]]]), 4, mode="linear")
     tensor([[[0.0000, 0.5000, 1.5000, 2.0000]]])
@@ -209,9 +225,7 @@ def interpolate(
             )
     elif mode not in _AXES:
         raise NotImplementedError(
-            "Input Error: Only 3D, 4D and 5D input Tensors supported"
-            f" (got {input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact"
-            f" (got {mode})"
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: {_MODES} (got {mode})"
         )
     align = bool(align_corners)
     if recompute_scale_factor and size is not None:
@@ -222,12 +236,16 @@ def interpolate(
         if mode in _AXES and axes in (1, 2, 3):
             raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {_AXES[mode] + 2}D input")
         raise NotImplementedError(
-            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})"
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: {_MODES} (got {mode})"
         )
-    if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
+    if antialias and not (mode in _KERNELS and input.ndim == 4):
         raise ValueError(
-            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
         )
+    if mode == "lanczos" and align:
+        raise ValueError("Lanczos mode does not support align_corners=True")
+    if mode == "lanczos" and not antialias:
+        raise ValueError("Lanczos mode requires antialias=True")
     if min(sizes) <= 0 or min(input.shape[1:]) <= 0:
         raise RuntimeError(
             f"Input and output sizes should be greater than 0, but got input (H: {input.shape[2]}, W: {input.shape[-1]}) output (H: {sizes[0]}, W: {sizes[-1]})"
@@ -247,7 +265,7 @@ def interpolate(
     for i in range(axes - 1, -1, -1) if resized is None else ():
         out, factor, axis = sizes[i], factors[i], i + 2
         if antialias:
-            input = _antialiased(input, axis, out, factor, align, mode == "bicubic", whole)
+            input = _antialiased(input, axis, out, factor, align, mode, whole)
         elif mode in _AXES:
             if out == input.size(axis) and factor in (None, 1.0):
                 continue
@@ -569,5 +587,6 @@ UPSAMPLERS = {
         ("upsample_trilinear3d", "trilinear", False),
         ("_upsample_bilinear2d_aa", "bilinear", True),
         ("_upsample_bicubic2d_aa", "bicubic", True),
+        ("_upsample_lanczos2d_aa", "lanczos", True),
     )
 }
