@@ -7,12 +7,11 @@ from typing import Any
 from ._objects.printing import (
     _contents,
     _options,
-    _suffixes,
     _with_suffixes,
-    as_parameter,
     get_printoptions,
     printoptions,
     set_printoptions,
+    tensor_repr,
 )
 
 __all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions"]
@@ -32,11 +31,7 @@ def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newli
 
 def _str_intern(inp: Any, *, tensor_contents: str | None = None) -> str:
     """The text of a tensor; `tensor_contents` stands in the place of the numbers where it is given."""
-    from . import get_default_dtype
-
-    prefix = "tensor(" if type(inp).__name__ in ("Tensor", "Parameter") else type(inp).__name__ + "("
-    text = _contents(inp.detach(), len(prefix)) if tensor_contents is None else tensor_contents
-    return as_parameter(inp, _with_suffixes(prefix + text, _suffixes(inp, get_default_dtype()), len(prefix)))
+    return tensor_repr(inp, contents=tensor_contents)
 
 
 _str = _str_intern

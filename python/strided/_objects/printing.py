@@ -262,12 +262,13 @@ def _tangent(t: Any) -> list[str]:
     return [] if tangent is None else [f"tangent={tangent}"]
 
 
-def tensor_repr(t: Any, default_dtype: Any = None) -> str:
+def tensor_repr(t: Any, default_dtype: Any = None, contents: str | None = None) -> str:
     """The text of a tensor, ``tensor(...)``: the same characters as PyTorch's.
 
     Args:
         t: a tensor of any dtype, shape and device.
         default_dtype: the floating dtype that goes without saying; ``get_default_dtype()`` if None.
+        contents: what stands in the place of the numbers.
 
     Returns:
         Numbers in columns of equal width, 4 digits after the point; scientific where the largest magnitude is more
@@ -282,11 +283,11 @@ def tensor_repr(t: Any, default_dtype: Any = None) -> str:
 
         default_dtype = get_default_dtype()
     name = type(t).__name__
-    without_data = t.device.type == "meta"
     prefix = "tensor(" if name in ("Tensor", "Parameter") else name + "("
     indent = len(prefix)
-    text = prefix + ("..." if without_data else _contents(t.detach(), indent))
-    return as_parameter(t, _with_suffixes(text, _suffixes(t, default_dtype), indent))
+    if contents is None:
+        contents = "..." if t.device.type == "meta" else _contents(t.detach(), indent)
+    return as_parameter(t, _with_suffixes(prefix + contents, _suffixes(t, default_dtype), indent))
 
 
 def as_parameter(t: Any, text: str) -> str:

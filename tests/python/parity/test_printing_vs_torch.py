@@ -143,3 +143,12 @@ def test_parameters_of_other_classes():
         texts.append([repr(made[0]), str(made), repr(x.as_subclass(Mine)), made[1].with_contents()])
         texts[-1].append(repr(lib.nn.Parameter(x, requires_grad=False)))
     assert texts[0] == texts[1]
+
+
+def test_texts_of_the_module_below():
+    for contents in (None, "abc"):
+        texts = [
+            [lib._tensor_str._str(x, tensor_contents=contents) for x in (lib.ones(2, 3), lib.ones(2, device="meta"))]
+            for lib in (strided, torch)
+        ]
+        assert texts[0] == texts[1]
