@@ -76,8 +76,11 @@ void describe(OpDef& def, int id) {
     if constexpr (HasReads<Op>::value) def.reads[i] = Op::reads[i];
   }
   def.numbers = NumbersOf<Op>::value;
-  def.node_name = def.info->backward ? def.info->backward : def.info->name;
-  def.node_name[0] = static_cast<char>(std::toupper(def.node_name[0]));
+  bool upper = true;  // at the start of each word
+  for (const char* c = def.info->backward ? def.info->backward : def.info->name; *c != 0; ++c) {
+    if (*c != '_') def.node_name += static_cast<char>(upper ? std::toupper(*c) : *c);
+    upper = *c == '_';
+  }
   def.node_name += "Backward0";
   def.inplace_name = std::string(def.info->name) + "_";
 }

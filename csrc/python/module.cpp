@@ -218,7 +218,7 @@ PYBIND11_MODULE(checked, m) {
            [](py::object self, py::handle state) {
              const Tensor& t = tensor_of(state);
              STRIDED_CHECK(t.dtype() == DType::UInt8 && t.ndim() == 1, TypeError,
-                           "expected a torch.ByteTensor, but got ", name_of(t.dtype()));
+                           "RNG state must be a torch.ByteTensor");
              const Tensor c = contiguous(t);
              self.cast<Generator&>().set_state(c.data_as<uint8_t>(), static_cast<size_t>(c.numel()));
              return self;

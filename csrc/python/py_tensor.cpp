@@ -597,6 +597,9 @@ PyType_Spec spec = {"strided.Tensor", sizeof(PyTensor), 0,
 
 void init_tensor(PyObject* module) {
   tensor_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  // Errors of the interpreter name the class without its module, as they do for PyTorch's, which is written in Python.
+  const Owned name(PyUnicode_FromString("Tensor"));
+  if (PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__name__", name.o) < 0) throw PythonError{};
   rows_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&rows_spec)));
   PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type));
 }

@@ -159,6 +159,19 @@ CALLS = {
     "delta of nan": lambda T: T.nn.functional.huber_loss(T.ones(2), T.ones(2), delta=math.nan),
     "bias of keys alone": lambda T: attention(T, T.ones(1, 1, 4), None),
     "bias of values alone": lambda T: attention(T, None, T.ones(1, 1, 4)),
+    "a tensor and a word": lambda T: T.ones(2) + "a",
+    "a word and a tensor": lambda T: "a" @ T.ones(2),
+    "a tensor is called": lambda T: T.ones(2)(1),
+    "a state of floats": lambda T: T.set_rng_state(T.zeros(3).int()),
+    "padding of nothing": lambda T: T.nn.Embedding(3, 2, padding_idx=4),
+    "four sides of a matrix": lambda T: T.nn.functional.pad(T.ones(2, 2), (1, 1, 1, 1), "reflect"),
+    "three sizes of two axes": lambda T: T.nn.functional.adaptive_avg_pool2d(T.ones(1, 2, 2), (1, 2, 3)),
+    "classes of two axes": lambda T: T.nn.functional.cross_entropy(T.ones(2, 3), T.ones(2, 2)),
+    "keys of other features": lambda T: T.nn.MultiheadAttention(4, 2)(T.ones(2, 4), T.ones(2, 3), T.ones(2, 4)),
+    "more keys than values": lambda T: T.nn.MultiheadAttention(4, 2, kdim=3)(T.ones(2, 4), T.ones(3, 3), T.ones(2, 4)),
+    "lanczos": lambda T: T.nn.functional.interpolate(T.ones(1, 1, 4, 4), 2, mode="lanczos"),
+    "lanczos of corners": lambda T: T.nn.functional.interpolate(T.ones(1, 1, 4, 4), 2, None, "lanczos", True),
+    "antialias of a signal": lambda T: T.nn.functional.interpolate(T.ones(1, 1, 4), 2, mode="linear", antialias=True),
     "aminmax of nothing at all": lambda T: T.aminmax(T.ones(5, 0, 5)),
 }
 
@@ -245,3 +258,10 @@ def test_value_of_threshold(dtype):
         for value in (-9, 5)
     ]
     assert made[:2] == made[2:]
+
+
+def test_the_class_is_named_without_its_module():
+    for T in (strided, torch_ref):
+        with pytest.raises(AttributeError, match="^'Tensor' object has no attribute 'absent'$"):
+            T.ones(2).absent
+        assert (T.Tensor.__name__, T.Tensor.__module__) == ("Tensor", T.__name__)

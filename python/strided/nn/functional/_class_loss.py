@@ -36,15 +36,13 @@ def _check_classes(input, target, weight):
     if input.ndim != 1 and input.size(0) != target.size(0) if target.ndim else input.ndim > 1:
         have = target.size(0) if target.ndim else 0
         raise ValueError(f"Expected input batch_size ({input.size(0)}) to match target batch_size ({have}).")
+    if input.ndim <= 2 and target.ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if target.dtype not in (strided.int64, strided.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_type(target)}")
     if tuple(target.shape) != (*input.shape[:axis], *input.shape[axis + 1 :]):
         if input.ndim <= 2:
-            raise RuntimeError(
-                "0D or 1D target tensor expected, multi-target not supported"
-                if target.ndim > 1
-                else f"size mismatch (got input: {list(input.shape)}, target: {list(target.shape)})"
-            )
+            raise RuntimeError(f"size mismatch (got input: {list(input.shape)}, target: {list(target.shape)})")
         want = [*input.shape[:axis], *input.shape[axis + 1 :]]
         raise RuntimeError(f"Expected target size {want}, got {list(target.shape)}")
     if weight is not None and tuple(weight.shape) != (input.size(axis),):

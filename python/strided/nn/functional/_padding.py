@@ -155,7 +155,9 @@ def plain_pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: 
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if len(sides) not in (1, 2, 3) or input.ndim - len(sides) not in (1, 2):
-        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
+        raise NotImplementedError(
+            f"Padding size {len(sizes)} is not supported for {input.ndim}D input tensor.\nPadding that is not constant takes 2 numbers for 2D or 3D input, 4 for 3D or 4D, 6 for 4D or 5D"
+        )
     _check_sides(mode, input, sides)
     if mode != "replicate":  # which may repeat an element that is cut off on the other side
         input, sides = _cropped(input, sides)

@@ -40,8 +40,8 @@ def _windows(n, out, device):
 
 
 def _target(name, input, output_size, axes):
-    if axes > 1 and input.ndim <= axes and not isinstance(output_size, int):
-        raise ValueError(f"Input dimension should be at least {axes + 1}")
+    if axes > 1 and isinstance(output_size, (list, tuple)) and input.ndim <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     if input.ndim not in (axes + 1, axes + 2):
         raise RuntimeError(f"{name}(): Expected {axes + 1}D or {axes + 2}D tensor, but got {list(input.shape)}")
     given = tuple(output_size) if isinstance(output_size, Iterable) else (output_size,) * axes

@@ -21,7 +21,7 @@ def _checked_padding(padding_idx, count):
     if padding_idx is None:
         return None
     if not -count <= padding_idx < count:
-        raise AssertionError("padding_idx must be within num_embeddings")
+        raise AssertionError("Padding_idx must be within num_embeddings")
     return padding_idx % count
 
 
