@@ -177,6 +177,7 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
       } else {
         size_t last = used;
         while (last < n_args && belongs(args[last])) ++last;
+        if (strict && !tensors && std::any_of(args + used, args + last, is_tensor)) return false;
         held->tuple.o = slots[i] = gather(args + used, last - used);
         gathered = i;
         used = last;

@@ -207,6 +207,8 @@ def test_tensors_of_no_axes_are_numbers():
         assert T.hann_window(two).shape == (2,)
         assert T.nn.functional.max_pool2d(T.ones(1, 4, 4), two, two).shape == (1, 2, 2)
         assert T.nn.functional.pixel_shuffle(T.ones(1, 4, 2, 2), two).shape == (1, 1, 4, 4)
+        assert [len(f(T.ones(4, 4, 4), two)) for f in (T.hsplit, T.vsplit, T.dsplit)] == [2, 2, 2]
+        assert T.ones(4, 4)[:, 2:].vsplit(two)[1].shape == T.ones(8).view(two, two, 2)[0].shape == (2, 2)
 
 
 def test_integer_division_by_addcdiv():
