@@ -186,8 +186,8 @@ class CustomOpDef:
         kinds = {t.device.type for t in _tensors((*args, *words.values()))}
         there = [self._kernels[kind] for kind in kinds if kind in self._kernels and kind not in self._off]
         kernel = there[0] if there else self._function
-        if "meta" in kinds and self._fake is not None:
-            kernel = self._fake
+        if "meta" in kinds:
+            kernel = self._shapes() or kernel
         if kernel is None and not kinds and self._kernels:  # no tensor says which
             kernel = next(iter(self._kernels.values()))
         if kernel is None:
@@ -301,6 +301,12 @@ class CustomOpDef:
         if not self._mutates or isinstance(self._mutates, str):
             return []
         return _tensors([a for a, name in zip(given, self._signature.parameters) if name in self._mutates])
+
+    def _shapes(self) -> Callable[..., Any] | None:
+        """What gives shapes and dtypes of the results: what was registered, or nothing for what only writes."""
+        if self._fake is None and self._mutates and not self._schema.returns:
+            return lambda *args, **kwargs: None
+        return self._fake
 
     def _implement(self, key: str, function: Callable[..., Any]) -> None:
         """Takes a function for one of PyTorch's dispatch keys."""

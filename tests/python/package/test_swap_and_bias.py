@@ -113,6 +113,14 @@ def test_opcheck():
     assert "x is not defined as mutable" in str(opcheck(writes, strided.ones(2))["test_schema"])
     assert opcheck(writes, strided.ones(2), mutates=("x",), test_utils="test_schema") == {"test_schema": "SUCCESS"}
 
+    def only_writes(x: strided.Tensor, out: strided.Tensor) -> None:
+        out.copy_(x * 3)
+
+    given = strided.ones(2), strided.empty(2)
+    assert list(opcheck(only_writes, *given, mutates=("out",)).values()) == ["SUCCESS"] * 4
+    empty = strided.empty(2, device="meta")
+    assert strided.ops.checked.only_writes(empty, empty) is None
+
     def aliases(x: strided.Tensor) -> strided.Tensor:
         return x.view(-1)
 
