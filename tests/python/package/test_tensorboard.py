@@ -173,9 +173,9 @@ def test_other_kinds(tmp_path):
         w.add_custom_scalars({"c": {"lines": ["Multiline", ["a", "b"]]}})
         w.add_hparams({"lr": 0.5, "name": "x", "on": True}, {"acc": 1}, {"lr": [0.5, 1.0]}, run_name="h")
         w.add_embedding(strided.eye(2), metadata=["p", "q"], label_img=strided.rand(2, 3, 2, 2), global_step=4)
-        for missing in (w.add_graph, w.add_video, w.add_mesh, w.add_onnx_graph):
+        for missing in (w.add_video, w.add_mesh, w.add_onnx_graph):
             with pytest.raises(NotImplementedError, match="strided"):
-                missing(*[None] * (1 if missing in (w.add_graph, w.add_onnx_graph) else 2))
+                missing(*[None] * (1 if missing == w.add_onnx_graph else 2))
     purge = events(tmp_path)[1]
     assert one(purge, 2) == 2 and one(purge, 7, 1) == 1
     text, audio, whole, pr, charts = values(tmp_path)
@@ -194,6 +194,49 @@ def test_other_kinds(tmp_path):
     assert (folder / "tensors.tsv").read_text() == "1.0\t0.0\n0.0\t1.0\n"
     assert pixels((folder / "sprite.png").read_bytes()).shape == (4, 4, 3)
     assert "00004/default/metadata.tsv" in (tmp_path / "projector_config.pbtxt").read_text()
+
+
+class Net(strided.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = strided.nn.Parameter(strided.ones(3))
+        self.layers = strided.nn.Sequential(strided.nn.Linear(4, 3), strided.nn.Dropout())
+
+    def forward(self, x, more):
+        parts = self.layers(x).split(1, 1)
+        if parts[0].sum().item() > 1e9:  # numbers may decide
+            return x
+        return {"a": parts[1] * more["by"], "b": self.scale + strided.tensor([1.0, 2.0, 3.0])}
+
+
+def test_graphs_of_models(tmp_path, capsys):
+    net = Net()
+    with SummaryWriter(str(tmp_path)) as w:
+        w.add_graph(net, (strided.ones(2, 4), {"by": strided.ones(2, 1)}), verbose=True)
+        assert net.training and net.layers[1].training and "aten.addmm" in capsys.readouterr().out
+        with pytest.raises(TypeError, match="missing"):
+            w.add_graph(net, strided.ones(2, 4))
+        assert net.training
+    _, graph, run = events(tmp_path)
+    assert one(run, 8, 1) == b"step1" and one(run, 8, 2, 1, 1, 1) == b"/device:CPU:0"
+    steps = {}
+    for step in (v for n, v in fields(one(graph, 4)) if n == 1):
+        found = fields(step)
+        inputs = [v.decode() for n, v in found if n == 3]
+        shapes = [one(v, 2, 1, 7) for n, v in found if n == 5 and one(v, 1) == b"_output_shapes"]
+        sizes = [[dict(fields(d)).get(1, 0) for _, d in fields(s)] for s in shapes]
+        steps[one(step, 1).decode()] = one(step, 2).decode(), inputs, sizes
+    linear = "Net/Sequential[layers]/Linear[0]"
+    assert steps[f"{linear}/weight"] == ("prim::GetAttr", [], [[3, 4]])
+    kind, inputs, sizes = steps[f"{linear}/addmm"]
+    assert kind == "aten::addmm" and sizes == [[2, 3]]
+    assert inputs == [f"{linear}/bias", "input/input_0", f"{linear}/t"]
+    assert steps["Net/mul"] == ("aten::mul", ["Net/getitem_1", "input/input_1"], [[2, 1]])
+    assert steps["Net/getitem_1"][0] == "prim::TupleIndex"
+    assert steps["Net/add"][1] == ["Net/scale", "Net/_tensor_constant0"]
+    assert steps["output/output.1"] == ("IO Node", ["Net/mul"], []) and steps["output/output.2"][1] == ["Net/add"]
+    known = set(steps)
+    assert all(i in known for _, inputs, _ in steps.values() for i in inputs)
 
 
 def test_waiting_events_are_written_at_the_end(tmp_path):

@@ -339,8 +339,18 @@ class SummaryWriter:
     def add_graph(
         self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
     ) -> None:
-        """NotImplementedError: strided traces no graphs for TensorBoard."""
-        raise NotImplementedError("add_graph: strided traces no graphs for TensorBoard")
+        """The operations of one forward pass of a model, under the names of its modules.
+
+        The model runs once, in evaluation mode and without gradients.
+
+        Args:
+            model: a module or a function. input_to_model: a tensor, or the list of arguments.
+            verbose: prints the operations. use_strict_trace: read by PyTorch's tracer, and here by nothing.
+        """
+        from . import _graph
+
+        for event in _graph.events(model, input_to_model, verbose):
+            self._get_file_writer().add_event(event)
 
     def add_onnx_graph(self, prototxt: Any) -> None:
         """NotImplementedError: strided reads no ONNX files."""
