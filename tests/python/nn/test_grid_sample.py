@@ -32,6 +32,15 @@ def test_infinities_at_the_border_do_not_reach_outside():
         assert gradient.isfinite().all() and gradient[..., 0, 0].eq(0).all()
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_results_are_contiguous(mode, channels):
+    image, grid = strided.ones(2, channels, 4, 5), strided.zeros(2, 6, 7, 2)
+    for wants in (False, True):  # the second one is made of other functions
+        made = F.grid_sample(image.requires_grad_(wants), grid, mode=mode, align_corners=False)
+        assert made.stride() == (42 * channels, 42, 7, 1)
+
+
 def sampled(image, grid, mode, padding):
     """What stands at each point of one image with one channel, by a loop; places from -1 to 1 are those of edges."""
     sizes, made = image.shape, []

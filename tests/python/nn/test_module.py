@@ -340,6 +340,27 @@ def test_loading_with_swapped_parameters_keeps_the_objects_and_takes_the_class_o
         strided.__future__.set_swap_module_params_on_conversion(False)
 
 
+def test_swapped_parameters_have_the_attributes_of_the_new_tensor():
+    class Packed(strided.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            made = super().__torch_function__(func, types, args, kwargs or {})
+            if type(made) is cls and made is not args[0]:
+                made.note = args[0].note if func is strided.Tensor.detach else str(made.dtype)
+            return made
+
+    net = nn.Linear(2, 2)
+    packed = strided.ones(2, 2).as_subclass(Packed)
+    packed.note = "old"
+    net.weight = nn.Parameter(packed)
+    strided.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        net.double()
+    finally:
+        strided.__future__.set_swap_module_params_on_conversion(False)
+    assert net.weight.dtype is strided.float64 and net.weight.note == "torch.float64"
+
+
 def test_a_convolution_without_channels_has_a_bias_of_zeros():
     strided.full((64,), 7.0)  # whose memory an uninitialised bias might get
     with pytest.warns(UserWarning, match="zero-element"):

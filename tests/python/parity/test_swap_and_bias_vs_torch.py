@@ -43,7 +43,7 @@ def conversions(lib, way):
 @pytest.mark.parametrize("way", ["overwrite", "swap"])
 def test_conversions(way):
     ours, theirs = conversions(strided, way), conversions(torch, way)
-    assert (ours[0], *ours[2:-1]) == (theirs[0], *theirs[2:-1])
+    assert (ours[0], *ours[2:]) == (theirs[0], *theirs[2:])
 
 
 def swapped(lib):

@@ -415,7 +415,7 @@ def _sampled(input, places, corners, weights):
     row, column = strided.where(strided.stack(kept, 1), point, -1).reshape(-1), strided.stack(columns, 1).reshape(-1)
     values = None if weights is None else strided.stack(weights, 1).reshape(-1)
     made = times_dense(math.prod(shape), row, column, values, input.movedim(1, -1).reshape(-1, c))
-    return made.view(*shape, c).movedim(-1, 1).contiguous()
+    return made.view(n, -1, c).transpose(1, 2).contiguous().view(n, c, *shape[1:])
 
 
 def _added(made, values, factor):

@@ -86,7 +86,6 @@ def _converted(param, made, grad):
     if _conversion == "swap":
         from ...utils import swap_tensors
 
-        other.__dict__.update(param.__dict__)
         swap_tensors(param, other)
         other = param
     other.grad = grad
