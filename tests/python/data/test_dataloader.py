@@ -1,6 +1,9 @@
 """DataLoader: batches of this process and of workers, in order; failures of workers."""
 
 import os
+import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -94,6 +97,17 @@ def test_workers_that_live_on():
     next(iterator)
     del iterator  # an epoch that was not read to its end does not disturb the next
     assert len(list(loader)) == 6
+
+
+def test_workers_end_when_their_parent_was_killed():
+    code = (
+        "import os, signal; from strided.utils.data import DataLoader, _worker; _worker._LOOK_FOR_PARENT = 0.1\n"
+        "loader = DataLoader(range(4), num_workers=2, persistent_workers=True, collate_fn=lambda b: os.getpid())\n"
+        "print(*set(loader), flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    made = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, timeout=60)  # reads to the
+    workers = [int(pid) for pid in made.stdout.split()]  # end: until no worker holds the pipe
+    assert len(workers) == 2 and made.returncode == -signal.SIGKILL
 
 
 def test_a_failure_of_a_worker_is_raised_here():

@@ -3,6 +3,7 @@
 import collections
 import collections.abc
 import importlib
+import random
 import warnings
 
 import numpy as np
@@ -116,6 +117,17 @@ def test_as_pytorch(name):
         assert got[0] == want[0] and got[1][:40] == want[1][:40]
     else:
         assert str(got).replace("strided", "torch") == str(want)
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_workers_have_pytorchs_random_numbers(persistent):
+    def found(t):
+        t.manual_seed(5)
+        random_ones = lambda b: [np.random.rand(), random.random(), float(t.rand(1)), t.initial_seed()]
+        loader = t.utils.data.DataLoader(range(4), num_workers=2, collate_fn=random_ones, persistent_workers=persistent)
+        return [list(loader) for _ in range(3)], float(t.rand(1))  # passes of persistent workers go on
+
+    assert found(strided) == found(torch)
 
 
 def test_workers_have_pytorchs_seeds():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import multiprocessing
+import os
 import queue
 import random
 import weakref
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from ..._typing import Any, Iterator
 
 _LOOK = 0.5  # seconds between looks whether a worker has died
+_LOOK_FOR_PARENT = 5.0  # seconds between a worker's looks whether its parent has
 
 
 @dataclass
@@ -58,21 +61,44 @@ def _failure(error, number):
     return ExceptionWrapper(info, where=f"in DataLoader worker process {number}")
 
 
+def _seed(base_seed, number):
+    """Seeds the generators of a worker: Python's, strided's, and NumPy's where it is installed."""
+    seed = base_seed + number
+    random.seed(seed)
+    strided.manual_seed(seed)
+    with contextlib.suppress(ImportError):
+        import numpy as np
+
+        np.random.seed(_generate_state(base_seed, number))
+    return seed
+
+
+def _next_task(tasks, results, parent):
+    """What the queue asks for next; None at the end, and where the process that asks is gone."""
+    while True:
+        try:
+            return tasks.get(timeout=_LOOK_FOR_PARENT)
+        except queue.Empty:
+            if os.getppid() != parent:
+                results.cancel_join_thread()  # nobody reads what was not sent yet
+                return None
+
+
 def _work(number, loader, tasks, results):
     """What a worker does: reads what its queue asks for, until that says None."""
     global _worker_info
     strided.set_num_threads(1)
-    fetcher, failed = None, None
-    while (task := tasks.get()) is not None:
+    fetcher, failed, parent = None, None, os.getppid()
+    while (task := _next_task(tasks, results, parent)) is not None:
         kind, value, index = task
         if kind == "begin":
-            seed, failed = value + number, None
-            random.seed(seed)
-            strided.manual_seed(seed)
-            _worker_info = WorkerInfo(number, loader["num_workers"], seed, loader["dataset"])
+            failed = None
             try:
-                if loader["worker_init_fn"] is not None and index:
-                    loader["worker_init_fn"](number)
+                if index:  # the worker's first pass
+                    seed = _seed(value, number)
+                    _worker_info = WorkerInfo(number, loader["num_workers"], seed, loader["dataset"])
+                    if loader["worker_init_fn"] is not None:
+                        loader["worker_init_fn"](number)
                 fetcher = _DatasetKind.create_fetcher(
                     loader["kind"], loader["dataset"], loader["batched"], loader["collate_fn"], loader["drop_last"]
                 )

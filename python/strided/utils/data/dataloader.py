@@ -60,6 +60,7 @@ class _BaseDataLoaderIter:
             told = "no accelerator is found, then device pinned memory won't be used."
             warnings.warn(f"'pin_memory' argument is set as true but {told}", stacklevel=2)
         self._to_beginning(loader)
+        self._base_seed = _new_seed(loader.generator)  # for the life of the workers, as in PyTorch
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         """To the beginning.
@@ -71,7 +72,6 @@ class _BaseDataLoaderIter:
 
     def _to_beginning(self, loader: Any) -> None:
         self._sampler_iter = iter(self._index_sampler)
-        self._base_seed = _new_seed(loader.generator)
         self._num_yielded = 0
         self._IterableDataset_len_called = getattr(loader, "_IterableDataset_len_called", None)
 
