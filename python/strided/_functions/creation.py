@@ -245,6 +245,17 @@ _C.set_hook("from_dlpack", from_dlpack)
 # ---------------------------------------------------------------- torch.Tensor(...) and FloatTensor(...)
 
 
+def _is_size(x):
+    """An integer of Python's or NumPy's, or a NumPy array that is one."""
+    if isinstance(x, _C.Tensor) or not hasattr(x, "__index__"):
+        return False
+    try:
+        operator.index(x)
+    except TypeError:  # another array
+        return False
+    return True
+
+
 def _legacy(dtype, args, kwargs):
     device = kwargs.pop("device", None)
     if not args and "size" in kwargs:
@@ -255,7 +266,7 @@ def _legacy(dtype, args, kwargs):
     wanted, dtype = dtype, dtype or _f["get_default_dtype"]()
     if not args:
         made = _f["empty"]((0,), dtype=dtype, device=_CPU)
-    elif len(args) == 1 and not isinstance(args[0], int):
+    elif len(args) == 1 and not _is_size(args[0]):
         if isinstance(args[0], _C.UntypedStorage):
             made = _C.storage_as_tensor(args[0], dtype)
         elif isinstance(args[0], _C.Tensor):
@@ -266,10 +277,10 @@ def _legacy(dtype, args, kwargs):
             made = _f["empty"](args[0], dtype=dtype, device=_CPU)
         elif hasattr(args[0], "untyped"):
             made = _C.storage_as_tensor(storage.memory_for(args[0], dtype), dtype)
+        elif isinstance(args[0], dict) or not (hasattr(args[0], "__len__") and hasattr(args[0], "__getitem__")):
+            raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
         else:
             made = _C.tensor_from_object(args[0], dtype)
-            if made.ndim == 0:
-                raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
     else:
         made = _f["empty"](args, dtype=dtype, device=_CPU)
     return made if device is None else _f["_convert"](made, None, device, False)

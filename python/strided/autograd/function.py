@@ -49,6 +49,7 @@ class FunctionCtx(_C.FunctionNode):
     _non_differentiable = ()
     _materialize = True
     _function = None
+    __repr__ = object.__repr__  # with the module, as PyTorch's
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps arguments or results of forward (tensors or None) for ``saved_tensors``.  An error in the backward pass
@@ -170,7 +171,7 @@ class _FunctionMeta(type):
         # The package's own call compiled functions that have no batching rules.
         cls._sees_samples = cls.__module__.startswith(_PACKAGE) and not namespace.get("_takes_batches")
         shown = namespace.get("_shown_as", f"{name}Backward")
-        cls._context_class = type(shown, (FunctionCtx,), {"_function": cls, "__module__": cls.__module__})
+        cls._context_class = type(shown, (FunctionCtx,), {"_function": cls, "__module__": FunctionCtx.__module__})
 
 
 class Function(metaclass=_FunctionMeta):

@@ -674,3 +674,14 @@ def test_saved_tensors_by_their_old_name():
     x = strided.ones(2, requires_grad=True)
     Double.apply(x).sum().backward()
     assert x.grad.tolist() == [2, 2]
+
+
+def test_the_class_of_a_node_is_the_modules_that_has_function():
+    class Double(strided.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+    node = Double.apply(strided.ones(2, requires_grad=True)).grad_fn
+    assert type(node).__module__ == type(node).__mro__[1].__module__
+    assert repr(node).startswith(f"<{type(node).__module__}.DoubleBackward object at 0x")

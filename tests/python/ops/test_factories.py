@@ -601,6 +601,18 @@ def test_new_takes_a_size_by_name():
         torch.ones(2).new(3, size=(2,))
 
 
+@pytest.mark.parametrize("make", [torch.Tensor, torch.IntTensor, torch.ones(1).new])
+def test_legacy_constructors_of_numpys_objects(make):
+    made = make(np.array(2.0))
+    assert made.ndim == 0 and made.item() == 2
+    assert make(np.array([1, 2])).tolist() == [1, 2]
+    for size in (np.int64(3), np.array(3), np.uint8(3)):
+        assert make(size).shape == (3,)
+    for wrong in (np.float32(3), {1: 2}, {1, 2}, None, 2.5, iter([1])):
+        with pytest.raises(TypeError, match=r"new\(\): data must be a sequence"):
+            make(wrong)
+
+
 def test_a_tensor_of_a_tensor_is_a_view_of_any_dtype():
     class Mine(torch.Tensor):
         pass
