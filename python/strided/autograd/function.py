@@ -98,6 +98,24 @@ class FunctionCtx(_C.FunctionNode):
         rows = [rule(self, *row) for row in samples(grads)]
         return joined(grads, [row if isinstance(row, tuple) else (row,) for row in rows])
 
+    def _rule(self):
+        """What gives the gradients: the Function's backward or vjp, or what its jvp says."""
+        cls = self._function
+        if _has_jvp_alone(cls):
+            return FunctionCtx._transposed_jvp
+        if cls.backward is Function.backward:
+            return cls.vjp
+        if cls.vjp is Function.vjp:
+            return cls.backward
+        raise RuntimeError(
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of "
+            "them."
+        )
+
+    def apply(self, *grads: Any) -> Any:
+        """Calls the Function's ``backward`` for these gradients of its results, outside of a backward pass."""
+        return self._rule()(self, *grads)
+
     def _backward(self, grads):
         """The gradients for the tensors among the arguments, from those of the results."""
         cls, name = self._function, f"{self._function.__name__}Backward"
@@ -107,17 +125,7 @@ class FunctionCtx(_C.FunctionNode):
                 _zeros(r[0], dtype=r[1], device=r[2]) if g is None and r is not None else g
                 for g, r in zip(grads, self._results)
             )
-        if _has_jvp_alone(cls):
-            rule = FunctionCtx._transposed_jvp
-        elif cls.backward is Function.backward:
-            rule = cls.vjp
-        elif cls.vjp is Function.vjp:
-            rule = cls.backward
-        else:
-            raise RuntimeError(
-                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of "
-                "them."
-            )
+        rule = self._rule()
         found = self._of_samples(rule, grads) if cls._sees_samples else rule(self, *grads)
         found = found if isinstance(found, tuple) else (found,)
         n = len(self.needs_input_grad)

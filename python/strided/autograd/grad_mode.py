@@ -116,6 +116,9 @@ class set_grad_enabled(_Mode):
     def __exit__(self, *exc: object) -> None:
         _set(self._before)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__module__}.{type(self).__qualname__}(mode={self.mode})"
+
     def _again(self):
         return set_grad_enabled(self.mode)
 

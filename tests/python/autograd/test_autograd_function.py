@@ -685,3 +685,24 @@ def test_the_class_of_a_node_is_the_modules_that_has_function():
     node = Double.apply(strided.ones(2, requires_grad=True)).grad_fn
     assert type(node).__module__ == type(node).__mro__[1].__module__
     assert repr(node).startswith(f"<{type(node).__module__}.DoubleBackward object at 0x")
+
+
+def test_a_node_applies_its_rule():
+    class Product(strided.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, y = ctx.saved_tensors
+            return grad * y, grad * x
+
+    x, y = strided.tensor(2.0, requires_grad=True), strided.tensor(5.0)
+    node = Product.apply(x, y).grad_fn
+    assert [g.item() for g in node.apply(strided.tensor(3.0))] == [15, 6] and x.grad is None
+
+
+def test_a_mode_says_what_it_sets():
+    assert repr(strided.set_grad_enabled(True)).endswith("grad_mode.set_grad_enabled(mode=True)")
