@@ -12,6 +12,7 @@ A @ B
 
 from __future__ import annotations
 
+import enum
 import math
 import textwrap
 import timeit
@@ -24,7 +25,7 @@ from typing import Any
 
 import strided
 
-__all__ = ["Timer", "TaskSpec", "Measurement", "Compare", "timer", "select_unit"]
+__all__ = ["Timer", "TaskSpec", "Measurement", "Compare", "Language", "timer", "select_unit"]
 
 # A spread (interquartile range / median) from which a measurement carries a warning, and from which a stronger one.
 _SPREAD_WARN = 0.1
@@ -84,6 +85,13 @@ def _threads(count: int) -> Iterator[None]:
         yield
     finally:
         strided.set_num_threads(before)
+
+
+class Language(enum.Enum):
+    """What a :class:`Timer` times: only Python here."""
+
+    PYTHON = 0
+    CPP = 1
 
 
 @dataclass(frozen=True, repr=True)
@@ -257,9 +265,11 @@ class Timer:
         globals: names the code can use; ``torch`` (this package) is there in any case.
         label, sub_label, description, env: names for printing and for :class:`Compare`.
         num_threads: threads of strided's pool during the measurement, afterwards as before.
+        language: ``Language.PYTHON``, "py" or "python".
 
     Raises:
-        ValueError: ``stmt`` is not a string, ``global_setup`` is not empty.
+        ValueError: ``stmt`` is not a string, ``global_setup`` is not empty, or there is no such language.
+        NotImplementedError: C++.
 
     >>> Timer("x + 1", setup="x = torch.ones(3)").timeit(100).number_per_run
     100
@@ -277,7 +287,12 @@ class Timer:
         description: str | None = None,
         env: str | None = None,
         num_threads: int = 1,
+        language: Language | str = Language.PYTHON,
     ) -> None:
+        if language in (Language.CPP, "cpp", "c++"):
+            raise NotImplementedError("benchmark.Timer(language='cpp'): strided times Python only")
+        if language not in (Language.PYTHON, "py", "python"):
+            raise ValueError(f"Invalid language `{language}`.")
         if not isinstance(stmt, str):
             raise ValueError("Currently only a `str` stmt is supported.")
         if global_setup:

@@ -189,6 +189,16 @@ def test_compare_options(capsys):
     assert text.count("(ns)") == 1 and text.count("(us)") == 1
 
 
+def test_languages():
+    for language in (benchmark.Language.PYTHON, "py", "python"):
+        assert Timer("1", language=language).timeit(3).number_per_run == 3
+    for language in (benchmark.Language.CPP, "c++"):
+        with pytest.raises(NotImplementedError, match="Python only"):
+            Timer("1;", language=language)
+    with pytest.raises(ValueError, match="Invalid language"):
+        Timer("1", language="fortran")
+
+
 def test_after_a_device_was_asked_for_in_vain():
     """Where the CUDA library is there and a device is not, having asked for one changes nothing."""
     code = """if True:
