@@ -131,7 +131,7 @@ class CustomOpDef:
         self.namespace, _, self._name = name.partition("::")
         self.__name__ = self._name
         self._overload = self._overloadname = self._name.partition(".")[2] or "default"
-        self._text = schema
+        self._text, self._hinted = schema, function  # the schema, or the function whose hints say it
         self._signature = inspect.signature(function) if function is not None else self._schema.signature()
         self._kernels: dict[str, Callable[..., Any]] = {}  # by device, and "autograd"
         self._off: set[str] = set()
@@ -156,7 +156,7 @@ class CustomOpDef:
     def _schema(self) -> Any:
         text = self._text
         if text is None:
-            text = _schemas.infer(self._function, self._mutates)  # type: ignore[arg-type]
+            text = _schemas.infer(self._hinted, self._mutates)  # type: ignore[arg-type]
         short = self._qualname.partition(".")
         schema = _schemas.parse(text)
         schema.name, schema.overload_name = short[0], short[2]

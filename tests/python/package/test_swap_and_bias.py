@@ -120,6 +120,9 @@ def test_opcheck():
     assert list(opcheck(only_writes, *given, mutates=("out",)).values()) == ["SUCCESS"] * 4
     empty = strided.empty(2, device="meta")
     assert strided.ops.checked.only_writes(empty, empty) is None
+    on_cpu = strided.library.custom_op("checked::on_cpu", only_writes, mutates_args=("out",), device_types="cpu")
+    assert str(on_cpu._schema) == "checked::on_cpu(Tensor x, Tensor(a1!) out) -> ()"
+    assert list(strided.library.opcheck(on_cpu, given).values()) == ["SUCCESS"] * 4
 
     def aliases(x: strided.Tensor) -> strided.Tensor:
         return x.view(-1)
