@@ -220,3 +220,20 @@ def test_transformers_take_empty_batches(batch_first, shape, training):
     decoder = strided.nn.TransformerDecoderLayer(**options)
     x = strided.rand(shape)
     assert encoder.train(training)(x).shape == shape and decoder.train(training)(x, x).shape == shape
+
+
+@pytest.mark.parametrize("queries, keys", [(300, 300), (260, 400), (400, 129), (256, 1)])
+def test_recorded_causal_attention_goes_block_by_block(queries, keys):
+    strided.manual_seed(0)
+    q, k, v = (strided.randn(2, n, 5, dtype=strided.float64, requires_grad=True) for n in (queries, keys, keys))
+    mask = strided.ones(queries, keys, dtype=strided.bool).tril()
+    ours = scaled_dot_product_attention(q, k, v, is_causal=True)
+    plain = scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    strided.testing.assert_close(ours, plain)
+    strided.testing.assert_close(ours, scaled_dot_product_attention(*(t.detach() for t in (q, k, v)), is_causal=True))
+    weight = strided.randn(ours.shape, dtype=strided.float64)
+    found = strided.autograd.grad((ours * weight).sum(), (q, k, v), create_graph=True)
+    wanted = strided.autograd.grad((plain * weight).sum(), (q, k, v), create_graph=True)
+    strided.testing.assert_close(found, wanted)
+    second = [strided.autograd.grad(sum(g.square().sum() for g in grads), (q, k, v)) for grads in (found, wanted)]
+    strided.testing.assert_close(*second)
