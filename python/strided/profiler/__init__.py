@@ -186,9 +186,9 @@ class profile:
 
     def step(self) -> None:
         """The next step begins."""
+        self.step_num += 1  # on_trace_ready sees the number of the step that begins
         if self._recording and self.current_action is ProfilerAction.RECORD_AND_SAVE:
             self._end(hand_over=True)
-        self.step_num += 1
         self._begin(self.schedule(self.step_num))
 
     def _begin(self, action: ProfilerAction) -> None:

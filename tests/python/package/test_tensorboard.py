@@ -230,7 +230,7 @@ def test_graphs_of_models(tmp_path, capsys):
     assert steps[f"{linear}/weight"] == ("prim::GetAttr", [], [[3, 4]])
     kind, inputs, sizes = steps[f"{linear}/addmm"]
     assert kind == "aten::addmm" and sizes == [[2, 3]]
-    assert inputs == [f"{linear}/bias", "input/input_0", f"{linear}/t"]
+    assert inputs == [f"{linear}/bias", "input/x", f"{linear}/t"]
     assert steps["Net/mul"] == ("aten::mul", ["Net/getitem_1", "input/input_1"], [[2, 1]])
     assert steps["Net/getitem_1"][0] == "prim::TupleIndex"
     assert steps["Net/add"][1] == ["Net/scale", "Net/_tensor_constant0"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from typing import TYPE_CHECKING
 
@@ -96,15 +97,25 @@ def _is_node(value: Any) -> bool:
     return isinstance(value, strided.fx.Node)
 
 
+def _parameters(model: Any) -> list[str]:
+    """The names of the parameters of what is called; none where nobody can tell."""
+    try:
+        found = inspect.signature(model.forward if isinstance(model, Module) else model).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
 def events(model: Any, inputs: Any, verbose: bool) -> tuple[bytes, bytes]:
     """Two messages: the event with the graph, and the event that names the device."""
     args = (inputs,) if isinstance(inputs, (strided.Tensor, dict)) else tuple(inputs)
     graph, paths = _Steps(), _paths(model)
     graph.running[0] = paths.get(id(model), "")
     mode = _Recorder(graph)
+    names = {id(a): name for a, name in zip(args, _parameters(model))}
     for leaf in tree_leaves(args):
         if isinstance(leaf, strided.Tensor):
-            mode.bind(leaf, graph.placeholder(f"input_{len(mode.nodes)}"))
+            mode.bind(leaf, graph.placeholder(names.get(id(leaf), f"input_{len(mode.nodes)}")))
 
     def begins(module: Any, given: Any) -> None:
         graph.running.append(paths.get(id(module), graph.running[-1]))
