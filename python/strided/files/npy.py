@@ -78,7 +78,7 @@ def _parse(text: str, begin: int) -> Header:
         sizes.pop()
     elif len(sizes) == 1:
         raise _wrong("the shape is no tuple")
-    if not all(n.isdigit() and len(n) < 20 for n in sizes) or len(sizes) > 64:
+    if not all(n.isdigit() and len(n) < 20 and int(n) < 2**63 for n in sizes) or len(sizes) > 64:
         raise _wrong("the shape is no tuple of sizes")
     order = descr[0] if descr[0] in "<>" else "<"
     return Header(_DTYPES[descr[1:]], order, found["flag"] == "True" if "flag" in found else

@@ -102,6 +102,7 @@ BAD = [
     with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999, 9999999999)}"),
     with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999999,)}"),
     with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 9223372036854775807, 9223372036854775807)}"),
+    with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 9223372036854775808)}"),
     with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}") + b"\0" * 8,
     with_header("{'descr': 'f4', 'fortran_order': False, 'shape': (2,)}") + b"\0" * 8,
     with_header("{'descr': '|O', 'fortran_order': False, 'shape': (2,)}") + b"\0" * 16,

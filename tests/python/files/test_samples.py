@@ -59,6 +59,16 @@ def test_gguf_damaged(tmp_path):
     assert refused > 50
 
 
+def test_gguf_axis_of_64_bits(tmp_path):
+    """The tensor has no elements, so the product of its sizes says nothing."""
+    data = make_samples.gguf_bytes()
+    changed = data.replace(struct.pack("<IQQI", 2, 3, 2, 0), struct.pack("<IQQI", 2, 0, 2**63, 0))
+    assert changed != data
+    (tmp_path / "x").write_bytes(changed)
+    with pytest.raises(RuntimeError, match="overflows"):
+        files.load_gguf(tmp_path / "x")
+
+
 def test_gguf_quantised(tmp_path):
     data = make_samples.gguf_bytes()
     # x becomes one block row of Q4_0: 32 numbers in 18 bytes.
