@@ -65,7 +65,8 @@ bool is_wide(PyObject* o) {
 }
 Scalar number_of(PyObject* o, DType dtype) {
   if (is_bool(dtype) && is_wide(o)) return Scalar(true);
-  if ((!is_floating(dtype) && !is_complex(dtype)) || !is_wide(o)) return to_scalar(o);
+  if (!is_wide(o)) return to_scalar(o);
+  STRIDED_CHECK(is_floating(dtype) || is_complex(dtype), ValueError, "Overflow when unpacking long long");
   const double v = PyLong_AsDouble(o);
   if (v == -1 && PyErr_Occurred()) throw PythonError{};
   return Scalar(v);

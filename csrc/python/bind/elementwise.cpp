@@ -35,16 +35,11 @@ void check_params(const OpDef& op, const Operand* in, PyObject* const* args, con
 void read(const Overload& o, PyObject* const* args, Operand* in, double* params) {
   const OpDef& op = def_of(o);
   bool tensor = false;
-  for (int i = 0; i < op.arity; ++i) {
-    if (is_tensor(args[i])) {
-      in[i] = Operand(unwrap(args[i]));
-      tensor = true;
-    } else {
-      in[i] = Operand(to_scalar(args[i]));
-    }
-  }
+  for (int i = 0; i < op.arity && !tensor; ++i) tensor = is_tensor(args[i]);
   STRIDED_CHECK(tensor, TypeError, o.name, "(): argument '", o.params[0].name, "' (position 1) must be Tensor, not ",
                 Py_TYPE(args[0])->tp_name);
+  for (int i = 0; i < op.arity; ++i)
+    in[i] = is_tensor(args[i]) ? Operand(unwrap(args[i])) : Operand(to_scalar(args[i]));
   int p = 0;
   for (int i = op.arity; i < static_cast<int>(o.params.size()) && o.params[i].name != "out"; ++i)
     params[p++] = args[i] == Py_None ? none_param() : detail::to_double(args[i]);

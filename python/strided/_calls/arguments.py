@@ -1,4 +1,4 @@
-"""Whole numbers among the arguments of functions that are written in Python: TypeError in PyTorch's words."""
+"""Arguments of functions that are written in Python: TypeError in PyTorch's words for wrong kinds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ from .. import _C
 
 if TYPE_CHECKING:
     from .._typing import Any
+
+
+def check_tensor(function: str, argument: str, position: int | None, value: Any) -> None:
+    """TypeError for what is no tensor; the position is None for arguments that are named."""
+    if not isinstance(value, _C.Tensor):
+        place = "" if position is None else f" (position {position})"
+        raise TypeError(f"{function}(): argument '{argument}'{place} must be Tensor, not {type(value).__name__}")
 
 
 def _is_whole(x: Any) -> bool:

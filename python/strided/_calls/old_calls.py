@@ -26,9 +26,9 @@ def _old_call(function: Any, args: tuple[Any, ...]) -> Any:
     name = written.removesuffix("_")
     if len(args) == 2:
         if written in _TAKE_NUMBERS and all(isinstance(a, Number) for a in args):
-            from .. import tensor
+            from .. import full
 
-            return function(tensor(args[0]), args[1])
+            return function(full((), args[0]), args[1])
         return NotImplemented
     tensors = [a for a in args if isinstance(a, _C.Tensor)]
     numbers = [a for a in args if isinstance(a, Number)]

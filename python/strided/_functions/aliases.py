@@ -6,6 +6,7 @@ import inspect
 from typing import TYPE_CHECKING
 
 from .. import _C
+from .._calls.arguments import check_tensor
 from .._calls.overrides import overridable
 from .._objects.layouts import contiguous_format
 
@@ -40,6 +41,7 @@ def _slice(input, dim=0, start=None, end=None, step=1):
 
 
 def _alias(input):
+    check_tensor("alias_copy", "input", 1, input)
     return input
 
 

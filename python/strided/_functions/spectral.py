@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from .. import _C
-from .._calls.arguments import whole
+from .._calls.arguments import check_tensor, whole
 from .._calls.once import warn_once_of
 from .._calls.overrides import overridable, overridable_method
 
@@ -231,13 +231,12 @@ def _centred(window: Tensor | None, win_length: int, n_fft: int, like: Tensor) -
 
 
 def _check_window(name: str, window: Any) -> None:
-    if window is not None and not isinstance(window, _C.Tensor):
-        raise TypeError(f"{name}(): argument 'window' must be Tensor, not {type(window).__name__}")
+    if window is not None:
+        check_tensor(name, "window", None, window)
 
 
 def _check_input(name: str, x: Any, **integers: Any) -> None:
-    if not isinstance(x, _C.Tensor):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+    check_tensor(name, "input", 1, x)
     for argument, value in integers.items():
         if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
             raise TypeError(f"{name}(): argument '{argument}' must be int, not {type(value).__name__}")

@@ -53,6 +53,15 @@ def _list(x):
     return [_C.functions["_at_edge"](*t) if isinstance(t, graph.GradientEdge) else t for t in x]
 
 
+def _inputs(x):
+    """The same of what gradients are asked for."""
+    x = _list(x)
+    for t in x:
+        if not isinstance(t, _C.Tensor):
+            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
+    return x
+
+
 class _VariableMeta(type):
     def __instancecheck__(cls, obj):
         return isinstance(obj, _C.Tensor)
@@ -79,6 +88,8 @@ class Variable(metaclass=_VariableMeta):
     _execution_engine = _Engine()
 
     def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: Any = None) -> Any:
+        if not isinstance(data, _C.Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         made = data.detach()
         made.requires_grad = bool(requires_grad)
         return made
@@ -109,7 +120,7 @@ def backward(
     if inputs is None:
         _run(tensors, _given(grad_tensors, len(tensors)), keep, create_graph, [])
         return
-    inputs = _list(inputs)
+    inputs = _inputs(inputs)
     if not inputs:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     _run(tensors, _given(grad_tensors, len(tensors)), keep, create_graph, inputs, True)
@@ -155,7 +166,7 @@ def grad(
         return dict(zip(inputs, grad(outputs, list(inputs.values()), *given)))
     inputs = [inputs] if isinstance(inputs, (_C.Tensor, graph.GradientEdge)) else list(inputs)
     is_edge = [isinstance(x, graph.GradientEdge) for x in inputs]
-    outputs, inputs = _list(outputs), _list(inputs)
+    outputs, inputs = _list(outputs), _inputs(inputs)
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     # Tangents of gradients go through the graph of the gradients.

@@ -55,6 +55,11 @@ def cuda_array_interface(t) -> dict:
 def from_cuda_array_interface(obj):
     """A tensor on the memory of an object that has the interface; it keeps the object."""
     info = obj.__cuda_array_interface__
+    if not isinstance(info, dict):
+        raise TypeError("`__cuda_array_interface__` must be a dict")
+    for name in ("typestr", "shape", "data"):
+        if name not in info:
+            raise TypeError(f"attribute `{name}` must exist")
     typestr, shape = info["typestr"], tuple(info["shape"])
     if typestr.replace("=", "<") not in _DTYPES:
         raise TypeError(f"__cuda_array_interface__: no dtype for {typestr!r}")

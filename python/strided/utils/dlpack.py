@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any
 
+from .._calls.arguments import check_tensor
 from .._functions.creation import from_dlpack
 
 if TYPE_CHECKING:
@@ -40,4 +41,5 @@ def to_dlpack(tensor: Tensor) -> Any:
     >>> torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(x)).data_ptr() == x.data_ptr()
     True
     """
+    check_tensor("to_dlpack", "tensor", 1, tensor)
     return tensor.__dlpack__()

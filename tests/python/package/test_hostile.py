@@ -246,6 +246,25 @@ except RuntimeError as error:
 """)
 
 
+def test_arguments_of_sequences_are_tensors():
+    rnn = torch.nn.utils.rnn
+    with pytest.raises(TypeError, match=r"invert_permutation\(\): argument 'permutation' .*must be Tensor, not list"):
+        rnn.invert_permutation([1, 0])
+    with pytest.raises(TypeError, match=r"pack_padded_sequence\(\): argument 'input' .*must be Tensor, not NoneType"):
+        rnn.pack_padded_sequence(None, [1])
+    with pytest.raises(RuntimeError, match="'lengths' argument should be a 1D CPU int64 tensor, but got 0D"):
+        rnn.pack_padded_sequence(torch.ones(3, 1, 1), 3)
+    with pytest.raises(TypeError, match=r"to_dlpack\(\): argument 'tensor' .*must be Tensor, not int"):
+        torch.utils.dlpack.to_dlpack(3)
+
+
+@pytest.mark.parametrize("interface", [None, 3, {}, {"typestr": "<f4"}, {"typestr": "<f4", "shape": (2,)}])
+def test_interfaces_of_devices_that_lack_something(interface):
+    thing = type("Thing", (), {"__cuda_array_interface__": interface})()
+    with pytest.raises((TypeError, RuntimeError), match="must be a dict|must exist|Could not infer dtype"):
+        torch.as_tensor(thing)
+
+
 def test_flags_of_hooks_are_only_true_or_false():
     module = torch.nn.ReLU()
     seen = []

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ..._calls.arguments import check_tensor
+
 if TYPE_CHECKING:
     from ..._typing import Any, Tensor
 
@@ -23,6 +25,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes another one."""
     if permutation is None:
         return None
+    check_tensor("invert_permutation", "permutation", 1, permutation)
     places = strided.arange(permutation.numel(), device=permutation.device)
     return strided.empty_like(permutation).scatter_(0, permutation, places)
 
@@ -121,8 +124,13 @@ def pack_padded_sequence(
 
     enforce_sorted=False: lengths may come in any order.  RuntimeError for lengths that are not sorted, or not positive.
     """
+    check_tensor("pack_padded_sequence", "input", 1, input)
     if not isinstance(lengths, strided.Tensor):
         lengths = strided.as_tensor(lengths, dtype=strided.int64, device="cpu")
+    if lengths.ndim != 1:
+        raise RuntimeError(
+            f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.ndim}D {lengths.device.type} tensor"
+        )
     lengths = lengths.to(strided.int64)
     order = None
     if not enforce_sorted:
@@ -200,6 +208,9 @@ def pad_sequence(
     rows = list(sequences.unbind(0) if isinstance(sequences, strided.Tensor) else sequences)
     if not rows:
         raise RuntimeError("received an empty list of sequences")
+    for i, r in enumerate(rows):
+        if not isinstance(r, strided.Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(r).__name__}")
     longest, rest = max(r.size(0) for r in rows), rows[0].shape[1:]
     made = strided.full((len(rows), longest, *rest), padding_value, dtype=rows[0].dtype, device=rows[0].device)
     for i, r in enumerate(rows):
