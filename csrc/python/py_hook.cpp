@@ -62,14 +62,13 @@ class PyHook : public Hook {
         const Owned result(kind_ == HookKind::Pre ? PyObject_CallOneArg(f.o, ours.o)
                                                   : PyObject_CallFunctionObjArgs(f.o, ours.o, theirs.o, nullptr));
         if (result.o == Py_None) return;
-        const Owned one(is_tensor(result.o) ? PyTuple_Pack(1, result.o) : Py_NewRef(result.o));
-        STRIDED_CHECK(PyTuple_Check(one.o), TypeError, "expected a tuple of gradients, but hook returned '",
-                      Py_TYPE(result.o)->tp_name, "'");
-        STRIDED_CHECK(PyTuple_GET_SIZE(one.o) == static_cast<Py_ssize_t>(grads.size()), RuntimeError, "hook '",
+        STRIDED_CHECK(PyTuple_Check(result.o), TypeError, "expected tuple, but hook returned '",
+                      short_type_name(result.o), "'");
+        STRIDED_CHECK(PyTuple_GET_SIZE(result.o) == static_cast<Py_ssize_t>(grads.size()), RuntimeError, "hook '",
                       name_of_function(f.o), "' has returned an incorrect number of values (got ",
-                      PyTuple_GET_SIZE(one.o), ", but expected ", grads.size(), ")");
+                      PyTuple_GET_SIZE(result.o), ", but expected ", grads.size(), ")");
         for (size_t i = 0; i < grads.size(); ++i) {
-          PyObject* item = PyTuple_GET_ITEM(one.o, static_cast<Py_ssize_t>(i));
+          PyObject* item = PyTuple_GET_ITEM(result.o, static_cast<Py_ssize_t>(i));
           grads[i] = item == Py_None ? Tensor() : replacement(f.o, item, grads[i]);
         }
         return;

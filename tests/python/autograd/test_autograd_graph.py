@@ -90,6 +90,7 @@ def node_hook_errors(t):
         lambda i, o: (i[0][:1], None),
         lambda i, o: (None, None),
         lambda i, o: i,
+        lambda i, o: i[0],
     ):
         result.append(kind(lambda hook=hook: run("register_hook", hook)))
     for hook in (
@@ -99,6 +100,7 @@ def node_hook_errors(t):
         lambda o: (o[0][:1],),
         lambda o: o,
         lambda o: (o[0].double(),),
+        lambda o: o[0],
     ):
         result.append(kind(lambda hook=hook: run("register_prehook", hook)))
     y = leaf(t) * 2
