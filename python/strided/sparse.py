@@ -11,6 +11,7 @@ from contextlib import ContextDecorator
 from typing import Any
 
 from . import _C
+from ._calls.arguments import check_tensor
 
 __all__ = [
     "addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum",
@@ -133,6 +134,8 @@ def mm(sparse: Any, dense: Any, reduce: str = "sum") -> Any:
     tensor([[1.],
             [1.]])
     """
+    check_tensor("mm", "sparse", 1, sparse)
+    check_tensor("mm", "dense", 2, dense)
     if reduce != "sum":
         from ._sparse.compressed_products import mm_reduce
 
@@ -183,6 +186,8 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
 
     if layout not in (None, strided.sparse_coo, strided.sparse_csr, strided.sparse_csc):
         raise RuntimeError(f"Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got {layout}")
+    check_tensor("spdiags", "diagonals", 1, diagonals)
+    check_tensor("spdiags", "offsets", 2, offsets)
     rows = diagonals.unsqueeze(0) if diagonals.ndim == 1 else diagonals
     steps = offsets.reshape(-1)
     if rows.ndim != 2:
@@ -205,6 +210,7 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
 
 
 def _only_sparse(name: str, t: Any) -> Any:
+    check_tensor(name, "input", 1, t)
     if hasattr(t, "_form"):
         raise NotImplementedError(f"sparse.{name}: strided has it of layout torch.sparse_coo, not of {t.layout}")
     if not t.is_sparse:

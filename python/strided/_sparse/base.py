@@ -8,6 +8,7 @@ gradients reach the values. A function that is not in the table says that it is 
 from __future__ import annotations
 
 import copy
+import functools
 from typing import TYPE_CHECKING
 
 import strided
@@ -231,8 +232,42 @@ _OPERATORS = frozenset(f"__{i}{name}__" for name in ("add", "sub", "mul", "trued
 
 def put(kind: Any, name: str, made: Any) -> None:
     """Puts a function into the table of a class and onto the class, under a name."""
-    kind._functions[name] = made
+    kind._functions[name] = made = _in_users_terms(made)
     setattr(kind, name, _operator(made) if name in _OPERATORS else made)
+
+
+def _in_users_terms(made: Any) -> Any:
+    """The function; where an argument lacks an attribute, the error names the argument."""
+    if hasattr(made, "__wrapped__"):
+        return made
+
+    @functools.wraps(made)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return made(*args, **options)
+        except AttributeError as error:
+            refusal = _refusal(made.__name__, error, args, options)
+            if refusal is None:
+                raise
+            raise refusal from None
+
+    return call
+
+
+def _refusal(name: str, error: AttributeError, args: Any, options: Any) -> Exception | None:
+    """What to raise in place of an AttributeError of an argument, or of an element of one."""
+    given = error.obj
+    if error.name is None or isinstance(given, SparseTensor):
+        return None
+    for which, value in [*enumerate(args), *options.items()]:
+        place = f"argument {which + 1}" if isinstance(which, int) else f"argument '{which}'"
+        if value is given and isinstance(given, _C.Tensor):
+            return RuntimeError(f"{name}: {place} must be a sparse tensor, got a dense one")
+        if value is given:
+            return TypeError(f"{name}(): {place} must be Tensor, not {type(given).__name__}")
+        if isinstance(value, (list, tuple)) and any(x is given for x in value):
+            return TypeError(f"{name}(): {place} must be tuple of Tensors, but holds {type(given).__name__}")
+    return None
 
 
 def _operator(made: Any) -> Any:
@@ -277,6 +312,10 @@ def _copy_of(name):
 
 def _written(name, out, made):
     """The result of a function with ``out=``."""
+    if not isinstance(made, _C.Tensor):
+        raise TypeError(f"{name}() got an unexpected keyword argument 'out'")
+    if not isinstance(out, _C.Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if isinstance(made, SparseTensor):
         if type(out) is not type(made):
             raise RuntimeError("Tensor should be sparse")

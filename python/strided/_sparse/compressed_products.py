@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import strided
 
-from .. import _C
+from .._calls.arguments import check_tensor
 from .._functions.entries import times_dense
 from . import (
     coo,
@@ -90,9 +90,8 @@ def mv(a, b):
 
 @_function
 def matmul(a, b):
-    for place, x in enumerate((a, b)):
-        if not isinstance(x, _C.Tensor):
-            raise TypeError(f"matmul(): argument {place + 1} must be Tensor, not {type(x).__name__}")
+    for position, (name, x) in enumerate((("input", a), ("other", b)), 1):
+        check_tensor("matmul", name, position, x)
     if b.ndim == 1 and not isinstance(b, SparseTensor):
         return mv(a, b)
     if a.ndim == 1 and not isinstance(a, SparseTensor):
@@ -144,9 +143,8 @@ def mm_reduce(s, dense, reduce):
 
 def sampled_addmm(s, mat1, mat2, *, beta=1.0, alpha=1.0):
     """``alpha * (mat1 @ mat2)`` at the places of a matrix, plus ``beta`` times its values."""
-    for place, x in enumerate((s, mat1, mat2)):
-        if not isinstance(x, _C.Tensor):
-            raise TypeError(f"sampled_addmm(): argument {place + 1} must be Tensor, not {type(x).__name__}")
+    for position, (name, x) in enumerate((("input", s), ("mat1", mat1), ("mat2", mat2)), 1):
+        check_tensor("sampled_addmm", name, position, x)
     if not isinstance(s, CompressedTensor):
         raise RuntimeError(f"sampled_addmm: Expected result to have sparse csr layout, but got {s.layout}")
     g = grid_of(s)

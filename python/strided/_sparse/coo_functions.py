@@ -249,7 +249,7 @@ def mm(a, b):
     if not b.is_sparse:
         return _sparse_dense(a, b)
     if not a.is_sparse:
-        return _sparse_dense(transpose(b, 0, 1), a.mT).mT
+        return _sparse_dense(transpose(_matrix("mm", b), 0, 1), a.mT).mT
     return _sparse_sparse(a, b)
 
 
@@ -429,7 +429,7 @@ def permute(s, *given, dims=None):
 
 @_function
 def transpose(s, dim0, dim1):
-    dims = list(range(s.ndim))
+    dims, (dim0,), (dim1,) = list(range(s.ndim)), _axes(s, dim0), _axes(s, dim1)
     dims[dim0], dims[dim1] = dims[dim1], dims[dim0]
     return permute(s, dims)
 

@@ -346,6 +346,29 @@ def test_new_tensors_of_sparse_ones():
             torch.tensor([sparse, sparse])
 
 
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_arguments_that_do_not_fit_are_named(layout):
+    """No error speaks of the attributes that sparse tensors have inside."""
+    s, dense = torch.eye(2).to_sparse(layout=layout), torch.ones(2, 2)
+    wrong = [
+        (lambda: torch.arcsin(3, out=s), TypeError, r"arcsin\(\): argument 1 must be Tensor, not int"),
+        (lambda: torch.arcsin(dense, out=s), RuntimeError, "arcsin: argument 1 must be a sparse tensor, got a dense"),
+        (lambda: torch.abs(s, out=3), TypeError, r"abs\(\): argument 'out' must be Tensor, not int"),
+        (lambda: dense.type_as(s), RuntimeError, "type_as: argument 1 must be a sparse tensor"),
+        (lambda: torch.linalg.matmul(0, s), TypeError, r"matmul\(\): argument .*must be Tensor, not int"),
+        (lambda: torch.cat([s.to_sparse_coo(), 3]), TypeError, r"cat\(\): argument 1 must be tuple .*, but holds int"),
+        (lambda: torch.Tensor.get_device(s, out=dense), TypeError, "unexpected keyword argument 'out'"),
+        (lambda: torch.sparse.mm(3, dense), TypeError, r"mm\(\): argument 'sparse' \(position 1\) must be Tensor"),
+        (lambda: torch.sparse.mm(s, 3), TypeError, r"mm\(\): argument 'dense' \(position 2\) must be Tensor, not int"),
+        (lambda: torch.sparse.softmax(3, 0), TypeError, r"softmax\(\): argument 'input' .*must be Tensor, not int"),
+        (lambda: torch.sparse.spdiags(3, 0, (2, 2)), TypeError, r"spdiags\(\): argument 'diagonals' .*, not int"),
+        (lambda: torch.mm(dense, s[0] if layout is torch.sparse_coo else 3), (RuntimeError, TypeError), "matrix|Tensor"),
+    ]  # fmt: skip
+    for call, kind, words in wrong:
+        with pytest.raises(kind, match=words):
+            call()
+
+
 @pytest.mark.parametrize("count", [1, 2**31, 2**62, -1])
 def test_more_sparse_axes_than_there_are(count):
     with pytest.raises(RuntimeError, match=r"sparse_dim must be in 0 \.\.\. 0"):
