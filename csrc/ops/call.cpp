@@ -400,8 +400,11 @@ Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* pa
     check_target(out, plan.shape, plan.result);
     STRIDED_CHECK(plan.device == out.device(), RuntimeError, op.info->name, ": the result is on ", plan.device,
                   ", the tensor to write to on ", out.device());
-  } else {
-    if (wants && !is_integral(plan.result)) refuse_gradient(op.info->name);
+  } else if (wants && !is_integral(plan.result)) {
+    refuse_gradient(op.info->name);
+  }
+  check_values(op, in, plan);  // before `out` is resized
+  if (!in_place) {
     // An input that is `out` itself is read from a copy if `out` is resized.
     for (int i = 0; i < op.arity && out.shape() != plan.shape; ++i) {
       if (!in[i].tensor || in[i].tensor->impl() != out.impl()) continue;
@@ -416,7 +419,6 @@ Tensor call_elementwise_out(const OpDef& op, const Operand* in, const double* pa
     if (resized && !(plan.simple && plan.same_shape))
       out.impl()->layout = Layout(plan.shape, result_strides(op, in, plan), out.layout().offset);
   }
-  check_values(op, in, plan);
   // An input that shares some memory with the output, but not all in step: certain when both are blocks without gaps,
   // and then an error, as in PyTorch. Else it is only possible, and the input is read from a copy.
   Tensor copies[kMaxArity];

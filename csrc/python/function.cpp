@@ -240,12 +240,18 @@ PyObject* pinned(PyObject* made) {
   return copy;
 }
 
+bool is_given(const Overload& o, PyObject** slots, const char* name) {
+  for (size_t i = 0; i < o.params.size(); ++i)
+    if (o.params[i].name == name) return slots[i] != Py_None;
+  return false;
+}
+
 PyObject* run(const Overload& o, PyObject** slots) {
   if (o.pins >= 0) {
     PyObject* pin = slots[o.pins];
     STRIDED_CHECK(pin == Py_None || PyBool_Check(pin), TypeError, o.name,
                   "(): argument 'pin_memory' must be bool, not ", Py_TYPE(pin)->tp_name);
-    if (pin == Py_True) return pinned(o.invoke(o, slots));
+    if (pin == Py_True && !is_given(o, slots, "out")) return pinned(o.invoke(o, slots));
   }
   if (o.writes_out && slots[o.params.size() - 1] != Py_None) return detail::run_with_out(o, slots);
   return o.invoke(o, slots);

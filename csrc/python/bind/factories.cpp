@@ -38,15 +38,14 @@ struct Target {
 
 // PyTorch resizes the out= of a factory without a warning, but for arange.
 Tensor deliver(const char* op, Tensor made, const OptTensor& out, bool requires_grad, ResizeText text = nullptr) {
+  const DType t = out ? out->dtype() : made.dtype();
+  STRIDED_CHECK(!requires_grad || is_floating(t) || is_complex(t), RuntimeError,
+                "Only Tensors of floating point and complex dtype can require gradients");
   if (out) {
     write_out(op, *out, made, text);
     made = *out;
   }
-  if (requires_grad) {
-    STRIDED_CHECK(is_floating(made.dtype()) || is_complex(made.dtype()), RuntimeError,
-                  "Only Tensors of floating point and complex dtype can require gradients");
-    autograd_meta(made).requires_grad = true;
-  }
+  if (requires_grad) autograd_meta(made).requires_grad = true;
   return made;
 }
 

@@ -23,7 +23,8 @@ Tensor with_grad(Tensor t, bool requires_grad) {
   if (requires_grad) autograd_meta(t).requires_grad = true;
   return t;
 }
-// What is drawn into `out`, which is made to fit, or into a new tensor.
+// What is drawn into `out`, which is made to fit, or into a new tensor. One that is to be resized is so after the draw:
+// a draw that is refused leaves it as it was.
 template <class F>
 Tensor drawn_into(const char* op, const Dims& size, const OptTensor& out, const OptDType& dtype,
                   const OptDevice& device, bool requires_grad, DType otherwise, F draw) {
@@ -35,8 +36,14 @@ Tensor drawn_into(const char* op, const Dims& size, const OptTensor& out, const 
   STRIDED_CHECK(t == out->dtype(), RuntimeError, "dtype ", t, " does not match dtype of out parameter (", out->dtype(),
                 ")");
   checked_numel(op, size);
-  prepare_out(op, *out, size, t, d, nullptr);
-  draw(*out);
+  if (out->shape() == size) {
+    prepare_out(op, *out, size, t, d, nullptr);
+    draw(*out);
+  } else {
+    const Tensor made = empty(size, t, d);
+    draw(made);
+    write_out(op, *out, made, nullptr);
+  }
   return with_grad(*out, requires_grad);
 }
 template <class F>
@@ -108,8 +115,12 @@ Tensor normal_tensors(const Tensor& mean, const Tensor& std, Generator* g) { ret
 
 Tensor bernoulli_of(const Tensor& p, Generator* g, const OptTensor& out) {
   if (!out) return bernoulli(p, g);
-  prepare_out("bernoulli", *out, p.shape(), out->dtype(), p.device(), nullptr);
-  return bernoulli_(*out, p, g);
+  if (out->shape() == p.shape()) {
+    prepare_out("bernoulli", *out, p.shape(), out->dtype(), p.device(), nullptr);
+    return bernoulli_(*out, p, g);
+  }
+  write_out("bernoulli", *out, bernoulli_(empty(p.shape(), out->dtype(), p.device()), p, g), nullptr);
+  return *out;
 }
 Tensor bernoulli_number(const Tensor& x, double p, Generator* g) { return bernoulli(x, p, g); }
 Tensor bernoulli_fill(const Tensor& self, double p, Generator* g) { return bernoulli_(self, p, g); }

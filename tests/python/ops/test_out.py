@@ -361,3 +361,56 @@ def test_a_view_whose_base_nobody_has_is_resized():
         with pytest.raises(RuntimeError, match="only a tensor that nobody shares memory with is resized"):
             strided.bmm(x, y, out=out)
     assert base.shape == (6,) and not base.any()
+
+
+REFUSED = {
+    "division by zero": lambda o: strided.floor_divide(strided.tensor([4, 5]), strided.tensor([2, 0]), out=o),
+    "division by the number zero": lambda o: strided.fmod(strided.tensor([4, 5]), 0, out=o),
+    "negative power": lambda o: strided.pow(strided.tensor([4, 5]), -1, out=o),
+    "bernoulli of no probability": lambda o: strided.bernoulli(strided.tensor([2.0, 0.5]), out=o),
+    "bernoulli of integers": lambda o: strided.bernoulli(strided.tensor([0, 1]), out=o),
+    "randint of nothing": lambda o: strided.randint(3, 3, (2,), out=o),
+    "normal": lambda o: strided.normal(0.0, -1.0, (2,), out=o),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_call_that_is_refused_leaves_out_as_it_was(name, n):
+    out = strided.arange(float(n))
+    with pytest.raises(RuntimeError):
+        REFUSED[name](out)
+    assert out.tolist() == list(range(n))
+
+
+def test_integers_that_cannot_have_gradients_leave_out_as_it_was():
+    out = strided.arange(3)
+    with pytest.raises(RuntimeError, match="floating point"):
+        strided.full((2,), 7, out=out, requires_grad=True)
+    assert out.tolist() == [0, 1, 2]
+
+
+def test_draws_into_tensors_of_another_shape_are_the_same():
+    draws = [
+        lambda o: strided.rand(4, out=o),
+        lambda o: strided.randn(4, out=o),
+        lambda o: strided.randint(9, (4,), out=o),
+        lambda o: strided.normal(0.0, 1.0, (4,), out=o),
+        lambda o: strided.bernoulli(strided.full((4,), 0.5), out=o),
+    ]
+    for draw in draws:
+        made = []
+        for out in (strided.empty(4), strided.empty(0), strided.empty(8)[::2]):
+            strided.manual_seed(3)
+            assert draw(out) is out
+            made.append(out.tolist())
+        assert made[0] == made[1] == made[2]
+
+
+@pytest.mark.parametrize("make", ["zeros", "full", "linspace", "arange", "randperm"])
+def test_page_locked_memory_is_that_of_out(make):
+    """As in PyTorch: `out` stays where it is, whatever is asked for new tensors."""
+    args = {"full": ((2,), 3), "linspace": (0, 1, 2), "zeros": (2,)}.get(make, (2,))
+    out = strided.ones(3)[:2]
+    assert getattr(strided, make)(*args, out=out, pin_memory=True) is out
+    assert out.tolist() == getattr(strided, make)(*args, out=strided.ones(2)).tolist() or make == "randperm"
