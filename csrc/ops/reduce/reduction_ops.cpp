@@ -301,9 +301,14 @@ Tensor position(const char* op, const Tensor& x, std::optional<int64_t> dim, boo
   }
   STRIDED_CHECK(x.numel() > 0, IndexError, op, "(): Expected reduction dim to be specified for input.numel() == 0.");
   NoGradGuard guard;
-  const Tensor flat = x.ndim() == 1 ? x : reshape(x, {x.numel()});
-  call_reduction(def<Op>(), flat, 1, false, x.dtype(), 0, &index, false);
-  return keepdim ? make_view(index, Layout(Dims(x.shape().size(), 1))) : index;
+  // With keepdim the reduction itself has the result's shape, as `out` may be what it writes to.
+  keepdim = keepdim && x.ndim() > 0;
+  const int axis = keepdim ? x.ndim() - 1 : 0;
+  Dims row(static_cast<size_t>(axis) + 1, 1);
+  row[axis] = x.numel();
+  const Tensor flat = x.ndim() == 1 ? x : reshape(x, row);
+  call_reduction(def<Op>(), flat, uint64_t{1} << axis, keepdim, x.dtype(), 0, &index, false);
+  return index;
 }
 
 }  // namespace

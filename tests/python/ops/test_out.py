@@ -383,6 +383,16 @@ def test_a_call_that_is_refused_leaves_out_as_it_was(name, n):
     assert out.tolist() == list(range(n))
 
 
+@pytest.mark.parametrize("shape", [(), (0,), (1, 1), (5,)])
+def test_the_position_in_all_elements_keeps_axes_in_out(shape):
+    x, out = strided.tensor([[3, 1, 2], [5, 0, 4]]), strided.full(shape, 7, dtype=strided.int64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of tensors that are resized
+        assert strided.argmin(x, None, True, out=out) is out
+    assert out.tolist() == [[4]]
+    assert strided.argmax(x, keepdim=True).tolist() == [[3]] and strided.argmax(x[0, 0], keepdim=True).shape == ()
+
+
 def test_integers_that_cannot_have_gradients_leave_out_as_it_was():
     out = strided.arange(3)
     with pytest.raises(RuntimeError, match="floating point"):
