@@ -1,9 +1,9 @@
 """No call may crash: every function and method is called with wrong kinds, shapes, dtypes, axes, sizes and memory.
 
 The calls are those of hostile_calls.py: they should fit, or have one or two arguments replaced by something hostile. A
-call must return or raise an ordinary exception, must not write to read-only memory, and whatever it returns must be
-readable. The calls are made in processes of their own, with a limit on memory and time, so that a crash is reported
-with the call that did it. The calls are the same in every run.
+call must return or raise an ordinary exception, must not write to read-only memory, nor to anything if it is refused,
+and whatever it returns must be readable. The calls are made in processes of their own, with a limit on memory and time,
+so that a crash is reported with the call that did it. The calls are the same in every run.
 
 `python tests/python/package/test_fuzz.py add 17` repeats one call, in this process.
 """

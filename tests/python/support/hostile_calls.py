@@ -454,19 +454,35 @@ def text_of(error):
 INTERNAL = re.compile(r"std::|basic_string|vector::|bad_alloc|\b_M_")  # messages of C++'s own library
 
 
+def _written_to(strided, name, args, keywords):
+    """The tensors that a call is to write to."""
+    out = keywords.get("out")
+    first = args[:1] if name.endswith("_") and not name.endswith("__") else []
+    return [t for t in [*first, *(out if isinstance(out, list) else [out])] if isinstance(t, strided.Tensor)]
+
+
+def _state(t):
+    """What must be the same after a call that is refused."""
+    return t.shape, t.stride(), t.dtype, t.requires_grad, repr(t.tolist())
+
+
 def perform(strided, name, signature, number):
     """Makes the call. Returns what is wrong with how it ended, or None."""
+    before = []
     if signature is None:
         call, source = make_operator_call(name, number)
     else:
         args, keywords, source = make_call(name, signature, number)
         function = lookup(strided, name)
+        if number % 2 == 0 and name in strided._C.functions:  # no object among the arguments that acts by itself
+            before = [(t, _state(t)) for t in _written_to(strided, name, args, keywords)]
 
         def call():
             return function(*args, **keywords)
 
     try:
         result = call()
+        before = []
         read(result)
         use(strided, result, source)
         problem = None
@@ -476,6 +492,8 @@ def perform(strided, name, signature, number):
         problem = f"not a message for users: {error!r}" if INTERNAL.search(text_of(error)) else None
     except BaseException as error:  # noqa: BLE001
         problem = f"not an ordinary exception: {error!r}"
+    if any(_state(t) != state for t, state in before):
+        problem = "refused, but what it writes to was changed"
     strided.set_default_dtype(strided.float32)
     strided.set_grad_enabled(True)
     for array, before in source.read_only:
