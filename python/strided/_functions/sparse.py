@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ccol_indices_copy", "col_indices_copy", "crow_indices_copy", "dsmm", "hspmm", "indices_copy", "row_indices_copy",
-    "hsmm", "smm", "spmm", "sspaddmm", "values_copy",
+    "hsmm", "native_norm", "smm", "spmm", "sspaddmm", "values_copy",
     "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor",
     "sparse_csr_tensor",
 ]  # fmt: skip
@@ -395,6 +395,32 @@ def _sspaddmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha:
 
 
 _sspaddmm.__name__ = _sspaddmm.__qualname__ = "sspaddmm"
+
+
+@overridable
+def native_norm(
+    input: Tensor,  # noqa: A002
+    p: Any = 2,
+    dim: Any = (),
+    keepdim: bool = False,
+    dtype: DType | None = None,
+) -> Tensor:
+    """``norm`` over all elements of a sparse tensor in coordinates, of shape ``()``.
+
+    Args:
+        input: of any shape; elements at the same place are summed first.
+        p: the order of the norm.
+        dim: no axes, or all of them.
+        keepdim: False.
+        dtype: of the result; without it that of the elements, real for complex ones.
+
+    Raises:
+        NotImplementedError: `input` is dense or compressed; `dim` leaves axes out; `keepdim`.
+
+    >>> strided.native_norm(strided.tensor([[0., 3.], [4., 0.]]).to_sparse())
+    tensor(5.)
+    """
+    raise NotImplementedError(f"native_norm: expected a sparse tensor in coordinates, got layout {input.layout}")
 
 
 def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:

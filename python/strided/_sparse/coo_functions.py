@@ -374,9 +374,12 @@ def any(s):  # noqa: A001
 
 @_function
 def norm(s, p="fro", dim=None, keepdim=False, dtype=None):
-    if dim is not None or keepdim:
+    if keepdim or (dim not in (None, ()) and len(_axes(s, dim)) < s.ndim):
         raise NotImplementedError("norm of a sparse tensor: strided has the norm of all elements only")
-    return coalesce(s)._own.reshape(-1).norm(2 if p == "fro" else p, dtype=dtype)
+    return coalesce(s)._own.reshape(-1).norm(2 if p in ("fro", None) else p, dtype=dtype)
+
+
+_function(norm, "native_norm")
 
 
 def _softmax(s, dim, dtype, log):

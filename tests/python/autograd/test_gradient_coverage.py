@@ -61,7 +61,7 @@ ROUNDING = "bfloat16 cfloat float half".split()
 # They raise, or are made of functions of dense tensors: test_sparse_coo.py and those beside it.
 SPARSE = """
     ccol_indices ccol_indices_copy coalesce col_indices col_indices_copy crow_indices crow_indices_copy dense_dim
-    dsmm hsmm hspmm indices indices_copy is_coalesced row_indices row_indices_copy smm sparse_bsc_tensor
+    dsmm hsmm hspmm indices indices_copy is_coalesced native_norm row_indices row_indices_copy smm sparse_bsc_tensor
     sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor sparse_dim
     sparse_mask sparse_resize_ sparse_resize_and_clear_ spmm sspaddmm to_dense to_sparse to_sparse_bsc to_sparse_bsr
     to_sparse_coo to_sparse_csc to_sparse_csr values values_copy

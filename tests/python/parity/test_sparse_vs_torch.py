@@ -32,6 +32,8 @@ CALLS = {
     "dense_add": lambda m, s: m.ones(2, 3) + s, "pow": lambda m, s: s.pow(2), "relu": lambda m, s: s.relu(),
     "sum": lambda m, s: s.sum(), "sum_0": lambda m, s: s.sum(0), "sum_keepdim": lambda m, s: m.sum(s, 1, keepdim=True),
     "sparse_sum": lambda m, s: m.sparse.sum(s, (0, 1)), "norm": lambda m, s: s.norm(),
+    "norm of all axes": lambda m, s: [m.norm(s, 1, (0, -1)), m.native_norm(s + s),
+                                      m.native_norm(s, 1, (0, 1), False, None)],
     "matmul": lambda m, s: s @ m.ones(3, 2), "matmul_dense": lambda m, s: m.ones(4, 2) @ s,
     "matmul_sparse": lambda m, s: s @ s.t(), "mv": lambda m, s: s @ m.ones(3),
     "smm": lambda m, s: m.smm(s, m.ones(3, 2)),
