@@ -44,11 +44,13 @@ FUNCTIONS = {
     "antialiased": ("f.interpolate(x, (14, 14), mode='bilinear', antialias=True)", "x", {"x": IMAGES}),
     "lstm": (
         "xp.lstm(x, (h, h), [w, v, b, b], True, 1, 0.0, False, False, False)[0]", "x, w, v, b",
-        {"x": ("f4", 50, 32, 64), "h": ("f4", 1, 32, 128), "w": ("f4", 512, 64), "v": ("f4", 512, 128), "b": ("f4", 512)},
+        {"x": ("f4", 50, 32, 64), "h": ("f4", 1, 32, 128), "w": ("f4", 512, 64), "v": ("f4", 512, 128),
+         "b": ("f4", 512)},
     ),
     "gru": (
         "xp.gru(x, h, [w, v, b, b], True, 1, 0.0, False, False, False)[0]", "x, w, v, b",
-        {"x": ("f4", 50, 32, 64), "h": ("f4", 1, 32, 128), "w": ("f4", 384, 64), "v": ("f4", 384, 128), "b": ("f4", 384)},
+        {"x": ("f4", 50, 32, 64), "h": ("f4", 1, 32, 128), "w": ("f4", 384, 64), "v": ("f4", 384, 128),
+         "b": ("f4", 384)},
     ),
     "grid_sample": (
         "f.grid_sample(x, g.tanh(), align_corners=False)", "x", {"x": IMAGES, "g": ("f4", 8, 32, 32, 2)},

@@ -281,8 +281,8 @@ struct ResultOf<PyObject*> {
   static constexpr ResultNotation notation{"", 0};  // the text says it
 };
 
-// Calls an overload that serves out= after the call, and gives back the object in its last slot, which is not None (Note
-// [out= is a destination] in ops/out.h).
+// Calls an overload that serves out= after the call, and gives back the object in its last slot, which is not None.
+// Note [out= is a destination] in ops/out.h.
 PyObject* run_with_out(const Overload& o, PyObject** slots);
 
 constexpr int kAllButOut = -1;  // the arity of a callable with a context, whose out= is served after the call

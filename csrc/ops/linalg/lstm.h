@@ -13,8 +13,8 @@ namespace strided {
 // and nothing done, where the device has no kernel for these tensors.
 bool lstm_steps(const Tensor& gates, const Tensor& h, const Tensor& c, const Tensor& w_hh, const Tensor& outputs,
                 const Tensor& cells, const std::optional<Tensor>& tanhs, bool reverse);
-// The gradient of the numbers that the gates are functions of, from those of the outputs and of the last h and c. dh and
-// dc are replaced with those of the first states.
+// The gradient of the numbers that the gates are functions of, from those of the outputs and of the last h and c. The
+// last two, dh and dc, are replaced with the gradients of the first states.
 Tensor lstm_gradients(const Tensor& gates, const Tensor& c, const Tensor& w_hh, const Tensor& cells,
                       const Tensor& tanhs, const Tensor& d_outputs, const Tensor& dh, const Tensor& dc, bool reverse);
 
