@@ -276,7 +276,7 @@ def size_class(nbytes):
 # Composed of operations that keep something in between, where PyTorch computes it again. With the kind of number.
 KEEPS_MORE = {
     "segment_reduce mean r", "segment_reduce prod r",
-    "polar r", "combinations r", "combinations c", "mvlgamma r", "frexp r",
+    "polar r", "combinations r", "combinations c", "mvlgamma r",
     # conj() of vectors is a copy here
     "svd c", "svd tall c", "svd wide batch c", "svd full c", "eigh c", "eigh upper batch c",
     "float_power_ mvlgamma_ r", "corrcoef r", "corrcoef c",

@@ -477,7 +477,7 @@ def grid_sample(
     at_once = have_kernel(input, grid) and input.dtype is grid.dtype
     node = f"GridSampler{axes}DBackward0"
     if at_once and strided.is_grad_enabled():
-        made = _Sampled.apply(input, grid, mode, padding_mode, align)
+        made = _SAMPLED[axes].apply(input, grid, mode, padding_mode, align)
         if made is not None:
             return _C._shown_as(node, made)
     return _C._shown_as(node, _composed_sample(input, grid, mode, padding_mode, align, at_once))
@@ -504,6 +504,17 @@ class _Sampled(strided.autograd.Function):
         made = _C.functions["_grid_sample_gradient"]
         found = (made(gradient, *inputs, *ctx.options, i == 1) if needed else None for i, needed in enumerate(wanted))
         return *found, None, None, None
+
+
+class _Sampled2D(_Sampled):
+    _shown_as = "GridSampler2DBackward0"
+
+
+class _Sampled3D(_Sampled):
+    _shown_as = "GridSampler3DBackward0"
+
+
+_SAMPLED = {2: _Sampled2D, 3: _Sampled3D}
 
 
 def _composed_sample(input, grid, mode, padding_mode, align, at_once):
