@@ -270,6 +270,7 @@ Tensor resize(const Tensor& x, const Dims& sizes, const std::vector<double>& fac
   const std::optional<Mode> how = mode_of(mode, axes, antialias);
   if (!how || x.numel() == 0 || static_cast<int>(sizes.size()) != axes || !is_short(sizes)) return {};
   if (how->kind == Mode::Lanczos && align) return {};
+  if (antialias && !is_short(x.shape())) return {};  // as many weights as elements may belong to one of the result
   const bool nearest = how->kind == Mode::Nearest || how->kind == Mode::Exact;
   auto steps = std::make_shared<std::vector<Step>>();
   for (int i = axes - 1; i >= 0; --i) {

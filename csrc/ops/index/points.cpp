@@ -64,6 +64,11 @@ Tensor grid_sample_gradient(const Tensor& gradient, const Tensor& x, const Tenso
                             const std::string& padding, bool align, bool of_grid) {
   std::optional<SamplePlan> plan = plan_of(x, grid, mode, padding, align);
   if (!plan) return {};
+  Dims shape = {x.size(0), x.size(1)};
+  for (int i = 1; i <= plan->axes; ++i) shape.push_back(grid.size(i));
+  STRIDED_CHECK(gradient.shape() == shape && gradient.dtype() == x.dtype() && gradient.device() == x.device(),
+                RuntimeError, "grid_sampler(): the gradient must be of the result's shape ", shape, " and dtype ",
+                x.dtype(), ", got shape ", gradient.shape(), " and dtype ", gradient.dtype());
   const Tensor& wanted = of_grid ? grid : x;
   if (gradient.numel() == 0 || (of_grid && plan->mode == SamplePlan::Nearest))
     return zeros(wanted.shape(), wanted.dtype(), wanted.device());

@@ -17,6 +17,10 @@ LstmPlan plan_of(const Tensor& gates) {
   return plan;
 }
 
+bool is_like(const Tensor& t, const Tensor& gates, const Dims& shape) {
+  return t.dtype() == gates.dtype() && t.device() == gates.device() && t.shape() == shape;
+}
+
 }  // namespace
 
 bool lstm_steps(const Tensor& gates, const Tensor& h, const Tensor& c, const Tensor& w_hh, const Tensor& outputs,
@@ -24,8 +28,16 @@ bool lstm_steps(const Tensor& gates, const Tensor& h, const Tensor& c, const Ten
   const NetworkFunctions& functions = network_functions(gates.device());
   if (functions.lstm_step == nullptr || (gates.dtype() != DType::Float32 && gates.dtype() != DType::Float64))
     return false;
+  if (gates.ndim() != 3 || gates.size(2) % 4 != 0) return false;
   LstmPlan plan = plan_of(gates);
   const int64_t steps = gates.size(0);
+  const Dims state = {plan.rows, plan.width}, all = {steps, plan.rows, plan.width};
+  const auto is_written = [&](const Tensor& t) { return t.is_contiguous() && is_like(t, gates, all); };
+  const bool one = cells.ndim() == 2;  // the last cells alone
+  if (!is_like(h, gates, state) || !is_like(c, gates, state) || !is_like(w_hh, gates, {4 * plan.width, plan.width}))
+    return false;
+  if (!gates.is_contiguous() || !is_written(outputs) || (tanhs && !is_written(*tanhs))) return false;
+  if (one ? !cells.is_contiguous() || !is_like(cells, gates, state) : !is_written(cells)) return false;
   // Factors that serve many products: rows of the turned matrix are contiguous.
   const Tensor turned = steps > 2 ? contiguous(transpose(w_hh, 0, 1)) : transpose(w_hh, 0, 1);
   const Tensor first = contiguous(c);
@@ -34,7 +46,7 @@ bool lstm_steps(const Tensor& gates, const Tensor& h, const Tensor& c, const Ten
   for (int64_t s = 0; s < steps; ++s) {
     const int64_t t = reverse ? steps - 1 - s : s;
     const Tensor step = select(gates, 0, t), out = select(outputs, 0, t);
-    const Tensor cell = cells.ndim() == 3 ? select(cells, 0, t) : cells;
+    const Tensor cell = one ? cells : select(cells, 0, t);
     addmm_(step, before, turned, Scalar(1), Scalar(1));
     plan.gates = step.data();
     plan.cell = cell.data();
@@ -52,6 +64,13 @@ Tensor lstm_gradients(const Tensor& gates, const Tensor& c, const Tensor& w_hh, 
   const NetworkFunctions& functions = network_functions(gates.device());
   LstmPlan plan = plan_of(gates);
   const int64_t steps = gates.size(0);
+  for (const Tensor* t : {&dh, &dc})
+    STRIDED_CHECK(t->is_contiguous() && is_like(*t, gates, {plan.rows, plan.width}), RuntimeError,
+                  "the gradients of the last states of an LSTM must be of their shape and dtype, got shape ",
+                  t->shape());
+  STRIDED_CHECK(is_like(d_outputs, gates, {steps, plan.rows, plan.width}), RuntimeError,
+                "the gradient of the outputs of an LSTM must be of their shape and dtype, got shape ",
+                d_outputs.shape());
   const Tensor made = empty(gates.shape(), gates.dtype(), gates.device());
   const Tensor first = contiguous(c), given = contiguous(d_outputs);
   plan.by_cell = dc.data();

@@ -125,6 +125,13 @@ def test_antialiased(shape, sizes, mode):
     assert run(infinite)[1:].isfinite().all() and not run(infinite)[0, 0, -1, -1].isfinite()
 
 
+@pytest.mark.parametrize("dtype", [strided.uint8, strided.float32])
+def test_axes_that_no_list_of_weights_can_hold(dtype):
+    image = strided.zeros(1, 1, 1, 1, dtype=dtype).expand(1, 1, 1, 2**48)
+    with pytest.raises((MemoryError, RuntimeError)):
+        F.interpolate(image, (1, 1), mode="bilinear", antialias=True)
+
+
 @pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
 def test_bytes_of_many_rows(mode):
     image = strided.randint(0, 256, (2, 70, 33, 65), dtype=strided.uint8)

@@ -138,10 +138,39 @@ def test_steps_of_every_width(hidden, dtype):
     for got, other, want in zip((y, h, c), (again, h2, c2), wanted):
         torch.testing.assert_close(got, other, rtol=0, atol=0, equal_nan=True)
         torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5, equal_nan=True)
-    finite = y[:, :3].sum() + h[:, :3].sin().sum() + c[:, :3].cos().sum()
-    (found,) = torch.autograd.grad(finite, [lstm.weight_hh_l0], create_graph=False, retain_graph=True)
-    (want,) = torch.autograd.grad(finite, [lstm.weight_hh_l0], create_graph=True)
-    torch.testing.assert_close(found[~found.isnan()], want.detach()[~found.isnan()], rtol=1e-3, atol=1e-4)
+    y, (h, c) = lstm(x[:, :3], tuple(s[:, :3].contiguous() for s in state))
+    total = y.sum() + h.sin().sum() + c.cos().sum()
+    (found,) = torch.autograd.grad(total, [lstm.weight_hh_l0], retain_graph=True)
+    (want,) = torch.autograd.grad(total, [lstm.weight_hh_l0], create_graph=True)
+    assert found.isfinite().all()
+    torch.testing.assert_close(found, want.detach(), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_states_of_other_shapes_and_dtypes(recorded):
+    """They do not reach the kernel, which reads the memory of a state as that of the outputs."""
+    weights = [torch.randn(*shape).requires_grad_(recorded) for shape in ((20, 3), (20, 5), (20,), (20,))]
+    x, h = torch.randn(4, 2, 3), torch.zeros(1, 2, 5)
+    call = lambda h, c: torch.lstm(x, (h, c), weights, True, 1, 0.0, False, False, False)
+    for c in (torch.zeros(1, 2, 4), torch.zeros(1, 2, 6), torch.zeros(1, 3, 5)):
+        with pytest.raises(RuntimeError):
+            call(h, c)
+    with pytest.raises(RuntimeError):
+        call(h.double(), h)
+    c = torch.randn(1, 1, 5)
+    for got, want in zip(call(h, c)[:1], call(h, c.expand(1, 2, 5).contiguous())[:1]):
+        torch.testing.assert_close(got, want)
+
+
+def test_gradients_of_other_shapes_are_refused():
+    lstm, (x, h, c) = layer(), inputs(1)
+    node = lstm(x, (h, c))[0].grad_fn
+    while not hasattr(node, "apply"):
+        node = node.next_functions[0][0]
+    d, ends = torch.ones(STEPS, BATCH, HIDDEN).double(), torch.ones(BATCH, HIDDEN).double()
+    for given in ((d[:2], ends, ends), (d, ends[:1], ends), (d, ends, ends.float())):
+        with pytest.raises(RuntimeError, match="of an LSTM must be of their shape and dtype"), torch.no_grad():
+            node.apply(*given)
 
 
 def test_steps_in_operations_are_those_of_the_kernel():
