@@ -179,11 +179,11 @@ struct AttentionPlan : OpContext {
 struct LstmPlan {
   DType dtype = DType::Float32;
   int64_t rows = 0, width = 0;
-  void* gates = nullptr;           // the step: what they are functions of, and then they themselves
-  const void* previous = nullptr;  // cells of the step before
+  void* gates = nullptr;                                  // before the step their arguments, after it their values
+  const void* previous = nullptr;                         // cells of the step before
   void *cell = nullptr, *tanh = nullptr, *out = nullptr;  // results; tanh: of the cell, null where it is not wanted
-  // The gradient of all that, of `out` by `by_out` and by what the next step adds; `by_cell` is replaced with that of
-  // `previous`.
+  // The gradient: by_out and by_next are both gradients of `out`, the latter from the next step; by_cell is that of
+  // `cell`, and is replaced with that of `previous`; by_gates (written) is that of the gates' arguments.
   const void *by_out = nullptr, *by_next = nullptr;
   void *by_cell = nullptr, *by_gates = nullptr;
 };

@@ -177,10 +177,6 @@ void fold_planes(const FoldPlan& plan, int64_t begin, int64_t end) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 // Sums along the last axis, which no vector serves: some rows at a time are laid side by side, and brought back.
 void mix_turned(const TapsPlan& plan, decltype(SamplingKernels::taps) run) {
   constexpr int64_t kRows = 64;
@@ -205,6 +201,15 @@ void mix_turned(const TapsPlan& plan, decltype(SamplingKernels::taps) run) {
       });
 }
 
+void for_blocks(const SamplePlan& plan, decltype(PointKernels::values) run) {
+  const int64_t pieces = (plan.points + SamplePlan::kBlock - 1) / SamplePlan::kBlock;
+  parallel_for(0, plan.batch * pieces, grain_of(SamplePlan::kBlock * plan.channels),
+               [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+}
+const PointKernels& points_of(const SamplePlan& plan) {
+  return kernel_table().points[plan.dtype == DType::Float64 ? 1 : 0];
+}
+
 }  // namespace
 
 void mix_taps(const TapsPlan& plan) {
@@ -216,19 +221,6 @@ void mix_taps(const TapsPlan& plan) {
   parallel_for(0, plan.outer, grain_of(plan.to * plan.inner * plan.taps),
                [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }
-
-namespace {
-
-void for_blocks(const SamplePlan& plan, decltype(PointKernels::values) run) {
-  const int64_t pieces = (plan.points + SamplePlan::kBlock - 1) / SamplePlan::kBlock;
-  parallel_for(0, plan.batch * pieces, grain_of(SamplePlan::kBlock * plan.channels),
-               [&](int64_t begin, int64_t end) { run(plan, begin, end); });
-}
-const PointKernels& points_of(const SamplePlan& plan) {
-  return kernel_table().points[plan.dtype == DType::Float64 ? 1 : 0];
-}
-
-}  // namespace
 
 void sample(const SamplePlan& plan) { for_blocks(plan, points_of(plan).values); }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/integer.h"
+#include "base/math.h"
 #include "base/parallel.h"
 #include "cpu/kernels.h"
 #include "cpu/reduce/row_sums.inc"
@@ -58,7 +59,8 @@ void forward_short(const RowNormPlan& plan, int64_t begin, int64_t end) {
       const double lacks = static_cast<double>(rest[r]) / static_cast<double>(n);
       const double variance = static_cast<double>(scale[r]) / static_cast<double>(n) - lacks * lacks;
       mean[r] = static_cast<T>(static_cast<double>(mean[r]) + lacks);
-      scale[r] = static_cast<T>(1 / std::sqrt((variance > 0 ? variance : variance - variance) + plan.eps));
+      scale[r] =
+          static_cast<T>(1 / std::sqrt(math::clamp_keep_nan(variance, 0.0, math::infinity<double>()) + plan.eps));
     }
     for (int64_t i = 0; i < n; ++i) {
       const T weight = weights ? weights[i] : T(1), bias = biases ? biases[i] : T(0);
@@ -93,7 +95,8 @@ void forward(const RowNormPlan& plan, int64_t begin, int64_t end) {
     const double rest = left / static_cast<double>(n);
     const T mean = static_cast<T>(static_cast<double>(near) + rest);
     const double variance = squares / static_cast<double>(n) - rest * rest;
-    const T scale = static_cast<T>(1 / std::sqrt((variance > 0 ? variance : variance - variance) + plan.eps));
+    const T scale =
+        static_cast<T>(1 / std::sqrt(math::clamp_keep_nan(variance, 0.0, math::infinity<double>()) + plan.eps));
     static_cast<T*>(plan.mean)[row] = mean;
     static_cast<T*>(plan.scale)[row] = scale;
     if (plan.share > 1) {

@@ -54,18 +54,6 @@ void pair_gradient(const PairLossPlan& plan) {
                [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }
 
-void lstm_step(const LstmPlan& plan) {
-  const auto run = kernel_table().lstm[plan.dtype == DType::Float64 ? 1 : 0].step;
-  const int64_t grain = std::max<int64_t>(1, kGrain / 16 / std::max<int64_t>(plan.width, 1));
-  parallel_for(0, plan.rows, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
-}
-
-void lstm_gradient(const LstmPlan& plan) {
-  const auto run = kernel_table().lstm[plan.dtype == DType::Float64 ? 1 : 0].gradient;
-  const int64_t grain = std::max<int64_t>(1, kGrain / 4 / std::max<int64_t>(plan.width, 1));
-  parallel_for(0, plan.rows, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
-}
-
 void channels_gradient(const ChannelGradientPlan& plan) {
   const auto run = kernel_table().row_gradients[plan.dtype == DType::Float64 ? 1 : 0].channels;
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plan.outer * plan.inner, 1));

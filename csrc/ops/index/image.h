@@ -1,6 +1,6 @@
-// Images at other sizes, with borders, and of blocks, in one step where the device has it: an undefined
-// tensor is returned for all other calls, those that are wrong among them, and the functions of
-// python/strided/nn/functional do these. Images are (batch, channels, sizes...).
+// Images at other sizes, with borders, and of blocks, in one step where the device has it: an undefined tensor is
+// returned for all other calls, those that are wrong among them, and the functions of python/strided/nn/functional do
+// these. Images are (batch, channels, sizes...).
 #pragma once
 
 #include <optional>

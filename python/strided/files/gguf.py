@@ -105,7 +105,7 @@ def _tensor_info(cursor: _Cursor, name: str) -> Info:
     count = 1
     for n in shape:
         count *= n
-    if count >= 2**59 or any(n >= 2**63 for n in shape):  # an axis beside one of size 0, for one
+    if count >= 2**59 or any(n >= 2**63 for n in shape):  # also beside an axis of size 0
         raise _wrong(f"the size of {name!r} of shape {shape} overflows")
     if kind in _DTYPES:
         dtype = _DTYPES[kind]

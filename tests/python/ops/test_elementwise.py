@@ -418,7 +418,7 @@ def test_ldexp_scales_by_whole_exponents(dtype, copies):
         for exponent in (torch.tensor(e), torch.full((len(t),), e)):
             got = torch.ldexp(t, exponent)
             assert torch.equal(torch.nan_to_num(got, 77.0, 1e4, -1e4), torch.nan_to_num(want, 77.0, 1e4, -1e4)), e
-            assert torch.equal(got.signbit(), want.signbit()) or t.isnan().any()
+            assert torch.equal(got.signbit()[~t.isnan()], want.signbit()[~t.isnan()])
     mantissa, exponent = torch.frexp(t)
     assert torch.equal(torch.nan_to_num(torch.ldexp(mantissa, exponent), 77.0), torch.nan_to_num(t, 77.0))
     assert torch.ldexp(torch.tensor(3.0).to(kind), torch.tensor(0.5)).item() == pytest.approx(3 * 2**0.5, rel=0.01)

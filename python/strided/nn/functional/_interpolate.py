@@ -162,7 +162,11 @@ def _lanczos(x):
     return 3 * math.sin(t) * math.sin(t / 3) / (t * t) if t else 1.0
 
 
-_KERNELS = {"bilinear": (1.0, _hat), "bicubic": (2.0, _keys), "lanczos": (3.0, _lanczos)}  # where they end, and they
+_KERNELS = {
+    "bilinear": (1.0, _hat),
+    "bicubic": (2.0, _keys),
+    "lanczos": (3.0, _lanczos),
+}  # (reach, weight at a distance)
 
 
 def _sizes(input, size, scale_factor, recompute):
@@ -213,7 +217,7 @@ def interpolate(
         size, scale_factor: of the last axes; one of them. mode: 'nearest', 'nearest-exact', 'linear', 'bilinear',
             'bicubic', 'trilinear', 'lanczos' or 'area'. align_corners: the outermost elements keep their places.
         recompute_scale_factor: the factor is that of the rounded sizes. antialias: for 'bilinear', 'bicubic' and
-            'lanczos', which wants it.
+            'lanczos'; the last one requires it.
 
     >>> strided.nn.functional.interpolate(strided.tensor([[[0., 2.]]]), 4, mode="linear")
     tensor([[[0.0000, 0.5000, 1.5000, 2.0000]]])
