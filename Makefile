@@ -61,9 +61,9 @@ fuzz: $(VENV)/with-test sanitized-build
 # JAX at its best has all of its package; PyTorch as for parity.
 bench: PIP_OPTIONS := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 bench: $(VENV)/with-test $(VENV)/tools-parity $(VENV)/tools-bench
-	for threads in $$(printf '1\n$(JOBS)\n' | uniq); do for more in '' --curves; do \
-	  $(PY) bench/compare.py --threads $$threads $$more --pictures bench/results \
-	    --json bench/results/compare$$more-$$threads.json || exit 1; done; done
+	for threads in $$(printf '1\n$(JOBS)\n' | uniq); do for kind in compare curves; do \
+	  $(PY) bench/compare.py --threads $$threads $$(test $$kind = compare || echo --$$kind) --pictures bench/results \
+	    --json bench/results/$$kind-$$threads.json || exit 1; done; done
 
 # A virtual environment and a build of its own. Python itself leaves memory behind, so leaks are looked for in C++ only.
 SANITIZED := VENV=build/sanitized/venv BUILD=build/sanitized/make DEFINES=-Ccmake.define.STRIDED_SANITIZE=ON

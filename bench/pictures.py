@@ -71,16 +71,18 @@ def curves(plt, result, path):
     for case in result["cases"]:
         for library, seconds in case["seconds"].items():
             panels[case["case"]][library].append((case["size"], seconds))
+    colour = {library: f"C{k}" for k, library in enumerate(result["versions"])}
     columns = min(4, len(panels))
     rows = -(-len(panels) // columns)
     figure, grid = plt.subplots(rows, columns, figsize=(3.4 * columns, 2.6 * rows), layout="constrained", squeeze=False)
     for axes, (title, lines) in zip(grid.flat, panels.items()):
         for library, points in lines.items():
-            axes.loglog(*zip(*sorted(points), strict=True), label=library, marker=".")
+            axes.loglog(*zip(*sorted(points), strict=True), color=colour[library], marker=".", markersize=4)
         axes.set_title(title, fontsize="medium")
     for axes in list(grid.flat)[len(panels) :]:
         axes.set_axis_off()
-    grid.flat[0].legend(fontsize="small")
+    lines = [plt.Line2D([], [], color=c, marker=".", label=library) for library, c in colour.items()]
+    figure.legend(handles=lines, loc="outside upper center", ncols=len(lines))
     figure.supxlabel(f"size; seconds of one call, {result['threads']} threads")
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=75)
     plt.close(figure)
