@@ -216,6 +216,14 @@ struct Digamma {
   STRIDED_HD static T fwd(T x) {
     return math::digamma(x);
   }
+  template <class T>
+  static bool is_usual(T x) {
+    return math::has_usual_digamma(x);
+  }
+  template <class T, class = std::enable_if_t<std::is_same_v<T, float>>>
+  static T usual(T x) {
+    return math::digamma_usual(x);
+  }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     static constexpr double order[4] = {1};

@@ -29,14 +29,18 @@ STRIDED_HD double fraction(double x) { return x - math::round(x); }
 
 // Digamma for x > 0: upward recurrence to x >= 10, then the asymptotic series (Abramowitz and Stegun 6.3.5, 6.3.18).
 // Between 1 and 2, where the only positive root x0 lies, both are applied to psi(x) - psi(x0), in which every term
-// has the factor x - x0, so that the relative error stays small at the root.
+// has the factor x - x0, so that the relative error stays small at the root. Terms are added in pairs, which saves every
+// second division.
 STRIDED_HD double digamma_positive(double x) {
   const double b[] = {1. / 12, -1. / 120, 1. / 252, -1. / 240, 1. / 132, -691. / 32760, 1. / 12};
   const double root_hi = 1.4616321449683622, root_lo = 9.5499542996561998e-17;
   if (x >= 1 && x <= 2) {
     const double delta = (x - root_hi) - root_lo;
     double sum = 0;
-    for (int k = 9; k >= 0; --k) sum += 1 / ((root_hi + k) * (x + k));
+    for (int k = 8; k >= 0; k -= 2) {
+      const double p = (root_hi + k) * (x + k), q = (root_hi + k + 1) * (x + k + 1);
+      sum += (p + q) / (p * q);
+    }
     const double w = x + 10, w0 = root_hi + 10;
     const double z = 1 / (w * w), z0 = 1 / (w0 * w0);
     double quotient = 1, power = 1, tail = b[0];  // quotient = (z^(k+1) - z0^(k+1)) / (z - z0)
@@ -49,8 +53,8 @@ STRIDED_HD double digamma_positive(double x) {
   }
   double shift = 0;
   while (x < 10) {
-    shift += 1 / x;
-    x += 1;
+    shift += (2 * x + 1) / (x * (x + 1));
+    x += 2;
   }
   const double z = 1 / (x * x);
   const double series = z * poly(z, b[0], b[1], b[2], b[3], b[4], b[5], b[6]);
@@ -77,8 +81,9 @@ STRIDED_HD double trigamma(double x) {
   }
   double sum = 0;
   while (x < 12) {
-    sum += 1 / (x * x);
-    x += 1;
+    const double p = x * x, q = (x + 1) * (x + 1);
+    sum += (p + q) / (p * q);
+    x += 2;
   }
   const double z = 1 / (x * x);
   const double tail = poly(z, 1. / 6, -1. / 30, 1. / 42, -1. / 30, 5. / 66, -691. / 2730, 7. / 6);
@@ -256,34 +261,34 @@ STRIDED_HD double gamma_density(double a, double x) {
   return math::exp(power - stirling) / math::sqrt(2 * kPi * a);
 }
 
-// Lower function by its power series (DLMF 8.11.4).
-STRIDED_HD double igamma_series(double a, double x) {
+// Lower function by its power series (DLMF 8.11.4), up to terms of the part `least` of the sum.
+STRIDED_HD double igamma_series(double a, double x, double least) {
   double term = 1, sum = 1, r = a;
   for (int k = 0; k < 3000; ++k) {
     r += 1;
     term *= x / r;
     sum += term;
-    if (term <= 1e-17 * sum) break;
+    if (term <= least * sum) break;
   }
   return sum * gamma_density(a, x);
 }
 
-// Upper function by its continued fraction (DLMF 8.9.2), evaluated after W. J. Lentz, Applied Optics 15 (1976).
-STRIDED_HD double igammac_fraction(double a, double x) {
-  const double tiny = 1e-300;
-  double b = x + 1 - a, c = 1 / tiny, d = 1 / b, h = d;
+// Upper function by its continued fraction (DLMF 8.9.2): convergents p / q by their recurrences, all in one scale. Two
+// of them differ by `product` / (q_before q) (DLMF 1.12.8), so that no step divides.
+STRIDED_HD double igammac_fraction(double a, double x, double least) {
+  const double density = gamma_density(a, x);
+  if (density == 0) return 0;
+  double b = x + 1 - a, p = 1, p_before = 0, q = b, q_before = 1, product = 1;
   for (int k = 1; k < 3000; ++k) {
     const double numerator = -k * (k - a);
     b += 2;
-    d = numerator * d + b;
-    d = 1 / (d == 0 ? tiny : d);
-    c = b + numerator / c;
-    c = c == 0 ? tiny : c;
-    const double factor = d * c;
-    h *= factor;
-    if (abs(factor - 1) < 1e-16) break;
+    const double p_next = mul_add(numerator, p_before, b * p), q_next = mul_add(numerator, q_before, b * q);
+    p_before = p, q_before = q, p = p_next, q = q_next;
+    product *= abs(numerator);
+    if (product <= least * abs(q_before * p)) break;
+    if (abs(q) > 1e100) p *= 1e-100, p_before *= 1e-100, q *= 1e-100, q_before *= 1e-100, product *= 1e-200;
   }
-  return h * a * gamma_density(a, x);
+  return p / q * a * density;
 }
 
 // Upper function for x <= 1.1: one minus the power series, arranged so that nothing cancels for small a.
@@ -360,29 +365,30 @@ STRIDED_HD double igamma_temme(double a, double x, bool upper) {
 
 STRIDED_HD bool temme_applies(double a, double x) { return a > 200 && abs(x - a) < 0.4 * a; }
 
-// Regularised lower and upper incomplete gamma functions P(a, x), Q(a, x) = 1 - P(a, x).
-STRIDED_HD double igamma(double a, double x) {
+// Regularised lower and upper incomplete gamma functions P(a, x), Q(a, x) = 1 - P(a, x). `least`: the part of a sum that
+// need not be added any more.
+STRIDED_HD double igamma(double a, double x, double least) {
   if (isnan(a) || isnan(x) || a < 0 || x < 0) return quiet_nan<double>();
   if (a == 0) return x > 0 ? 1 : quiet_nan<double>();
   if (x == 0) return 0;
   if (isinf(a)) return isinf(x) ? quiet_nan<double>() : 0;
   if (isinf(x)) return 1;
   if (temme_applies(a, x)) return igamma_temme(a, x, false);
-  if (x > 1 && x > a) return 1 - igammac_fraction(a, x);
-  return igamma_series(a, x);
+  if (x > 1 && x > a) return 1 - igammac_fraction(a, x, least);
+  return igamma_series(a, x, least);
 }
 
-STRIDED_HD double igammac(double a, double x) {
+STRIDED_HD double igammac(double a, double x, double least) {
   if (isnan(a) || isnan(x) || a < 0 || x < 0) return quiet_nan<double>();
   if (a == 0) return x > 0 ? 0 : quiet_nan<double>();
   if (x == 0) return 1;
   if (isinf(a)) return isinf(x) ? quiet_nan<double>() : 1;
   if (isinf(x)) return 0;
   if (temme_applies(a, x)) return igamma_temme(a, x, true);
-  if (x > 1.1) return x < a ? 1 - igamma_series(a, x) : igammac_fraction(a, x);
+  if (x > 1.1) return x < a ? 1 - igamma_series(a, x, least) : igammac_fraction(a, x, least);
   // The median of the gamma law lies near a: on either side the smaller of the two is computed directly.
-  return x <= 0.5 ? (-0.4 / math::log(x) < a ? 1 - igamma_series(a, x) : igammac_series(a, x))
-                  : (x * 1.1 < a ? 1 - igamma_series(a, x) : igammac_series(a, x));
+  return x <= 0.5 ? (-0.4 / math::log(x) < a ? 1 - igamma_series(a, x, least) : igammac_series(a, x))
+                  : (x * 1.1 < a ? 1 - igamma_series(a, x, least) : igammac_series(a, x));
 }
 
 }  // namespace special
@@ -423,6 +429,28 @@ STRIDED_INLINE_HD float lgamma_usual(float x) {
 }
 STRIDED_INLINE_HD float lgamma(float x) {
   return has_usual_lgamma(x) ? lgamma_usual(x) : static_cast<float>(special::lgamma(x));
+}
+
+// For float, in double and without branches: above 0 but for the neighbourhood of the root, where the terms cancel. The
+// sum of 1 / (x + k) is the derivative of the product of the x + k by that product.
+STRIDED_HD bool has_usual_digamma(float x) {
+  return (x > 0) & (abs(x - 1.4616321f) > 1e-3f) & (x < infinity<float>());
+}
+STRIDED_INLINE_HD float digamma_usual(float x) {
+  const double a = x;
+  const bool low = a < 8;
+  double product = low ? a : 1, slope = 1;
+  for (int k = 1; k < 8; ++k) {
+    const double next = (low ? a : 1) + k;
+    slope = mul_add(slope, next, product);
+    product *= next;
+  }
+  const double w = low ? a + 8 : a, inverse = 1 / w, z = inverse * inverse;
+  const double series = z * poly(z, 1. / 12, -1. / 120, 1. / 252, -1. / 240, 1. / 132);
+  return static_cast<float>(log_usual(w) - 0.5 * inverse - series - (low ? slope / product : 0));
+}
+STRIDED_INLINE_HD float digamma(float x) {
+  return has_usual_digamma(x) ? digamma_usual(x) : static_cast<float>(special::digamma(x));
 }
 #endif
 template <class T>
@@ -497,12 +525,14 @@ STRIDED_HD T log_ndtr(T x) {
   return T(special::log_ndtr(double(x)));
 }
 template <class T>
+constexpr double kLeastTerm = sizeof(T) == sizeof(double) ? 1e-17 : 1e-10;
+template <class T>
 STRIDED_HD T igamma(T a, T x) {
-  return T(special::igamma(double(a), double(x)));
+  return T(special::igamma(double(a), double(x), kLeastTerm<T>));
 }
 template <class T>
 STRIDED_HD T igammac(T a, T x) {
-  return T(special::igammac(double(a), double(x)));
+  return T(special::igammac(double(a), double(x), kLeastTerm<T>));
 }
 
 // The short ones, branch-free.

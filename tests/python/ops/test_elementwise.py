@@ -327,7 +327,7 @@ def slopes(f, x):
 @pytest.mark.parametrize(
     "name",
     [
-        *("exp", "log", "log1p", "sigmoid", "sin", "cos", "tan", "lgamma", "pow", "atan2", "logaddexp"),
+        *("exp", "log", "log1p", "sigmoid", "sin", "cos", "tan", "lgamma", "digamma", "pow", "atan2", "logaddexp"),
         *("nn.functional.gelu", "gradient of nn.functional.gelu"),
         *("nn.functional.softplus", "gradient of nn.functional.softplus"),
     ],

@@ -15,7 +15,7 @@ from ..._calls.overrides import shown_as
 from .._tuples import _ints
 from ._compiled import compiled
 from ._order import in_order_of, in_order_of_lines
-from ._pool import _avg_pool
+from ._pool import _avg_pool, _max_pool
 
 if TYPE_CHECKING:
     from ..._typing import Any, Tensor
@@ -37,6 +37,13 @@ def _windows(n, out, device):
     """
     i = strided.arange(out, device=device)
     return i * n // max(out, 1), -(-(i + 1) * n // max(out, 1))
+
+
+def _even_windows(input, size):
+    """The shape of the windows where all are alike and none overlap, else None."""
+    if input.numel() and all(o and n % o == 0 for n, o in zip(input.shape[-len(size) :], size)):
+        return tuple(n // o for n, o in zip(input.shape[-len(size) :], size))
+    return None
 
 
 def _target(name, input, output_size, axes):
@@ -81,8 +88,7 @@ def _adaptive_avg_pool(axes, input, output_size):
         made = input.mean(list(range(-axes, 0)), keepdim=True)  # of nothing: NaN
         return made if axes > 1 else _C._shown_as("SqueezeBackward1", made)
     size = _target(name, input, output_size, axes)
-    if input.numel() and all(o and n % o == 0 for n, o in zip(input.shape[-axes:], size)):
-        kernel = tuple(n // o for n, o in zip(input.shape[-axes:], size))
+    if kernel := _even_windows(input, size):
         return _C._shown_as(_NODES[axes], _avg_pool(name, axes, input, kernel, None, 0, False, True))
     # The mean of a window is the mean along one axis after the other: products with a matrix for each axis.
     given = input
@@ -115,9 +121,8 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     return _adaptive_avg_pool(3, input, output_size)
 
 
-def _adaptive_max_pool(axes, input, output_size):
-    """Maxima and their places.  Windows are made equally long by repeating their last element."""
-    size = _target(f"adaptive_max_pool{axes}d", input, output_size, axes)
+def _uneven_max_pool(axes, input, size):
+    """Maxima and their places in windows that are made equally long by repeating their last element."""
     lead, planes = input.shape[:-axes], input.shape[-axes:]
     places, lengths = None, []
     for i, (n, out) in enumerate(zip(planes, size)):
@@ -135,11 +140,19 @@ def _adaptive_max_pool(axes, input, output_size):
     with strided.no_grad():  # the gradient goes to the maxima alone
         position = every.index_select(-1, flat.reshape(-1)).view(*lead, *flat.shape).argmax(-1, keepdim=True)
         at = flat.expand(*lead, *flat.shape).gather(-1, position).squeeze(-1)
-    best = _steady(every).gather(-1, at)
-    best, at = best.view(*lead, *size), at.view(*lead, *size)
-    if axes == 1:
-        return in_order_of_lines(best, input), in_order_of_lines(at, input)
-    return tuple(in_order_of(made, input, volumes=False) for made in (best, at))
+    return _steady(every).gather(-1, at).view(*lead, *size), at.view(*lead, *size)
+
+
+def _adaptive_max_pool(axes, input, output_size):
+    """Maxima and their places."""
+    size = _target(f"adaptive_max_pool{axes}d", input, output_size, axes)
+    if input.dtype.is_floating_point and (kernel := _even_windows(input, size)):
+        made = _max_pool(f"max_pool{axes}d", input, kernel, None, 0, 1, False, True)
+    else:
+        made = _uneven_max_pool(axes, input, size)
+    if axes == 3:
+        return tuple(part.contiguous() for part in made)
+    return tuple((in_order_of_lines if axes == 1 else in_order_of)(part, input) for part in made)
 
 
 def _define(axes):
