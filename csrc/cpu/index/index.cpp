@@ -67,10 +67,18 @@ bool places(int64_t* at, const char* index, int64_t step, int64_t n, int64_t bas
   return !bad;
 }
 
+// A row of kChunk bytes or more; its last chunk may write some bytes for a second time.
+template <int64_t kChunk>
+void move_chunks(char* to, const char* from, int64_t bytes) {
+  for (int64_t i = 0; i < bytes - kChunk; i += kChunk) std::memcpy(to + i, from + i, kChunk);
+  std::memcpy(to + bytes - kChunk, from + bytes - kChunk, kChunk);
+}
+
 // One row of elements, or single ones, on their way. The order of arguments is to, from.
 template <class T>
 struct Move {
   using Item = T;
+  static constexpr bool kMoves = true;
   static void one(char* to, const char* from) { store(to, load<T>(from)); }
   static void row(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t n) {
     if (to_stride == sizeof(T) && from_stride == sizeof(T)) {
@@ -92,6 +100,7 @@ bool is_nan(T v) {
 template <ScatterOp Op, class T>
 struct Merge {
   using Item = T;
+  static constexpr bool kMoves = false;
   using C = compute_t<T>;
   static T merge(T a, T b) {
     if constexpr (std::is_same_v<T, bool>) {
@@ -180,6 +189,45 @@ void index_lines(const Lines& a, const IndexParams& p) {
   if (!good) __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
 }
 
+// The same with one index for each row of n0 elements; the strides along a row, then from row to row.
+template <class Op, bool places_in_to>
+void index_rows(char** data, const int64_t* s, int64_t n0, int64_t n1, const IndexParams& p) {
+  constexpr int64_t item = sizeof(typename Op::Item);
+  const bool trusted = p.check == IndexParams::Trusted;
+  const uint64_t last = trusted ? ~uint64_t{0} : static_cast<uint64_t>(p.size) - 1;
+  const int64_t wrap = p.check == IndexParams::Wrapping ? p.size : 0;
+  const auto each = [=, to = data[0], from = data[1], index = data[2], stride = p.stride, to_step = s[3],
+                     from_step = s[4], index_step = s[5]](auto row) {
+    for (int64_t j = 0; j < n1; ++j) {
+      int64_t v = load<int64_t>(index + j * index_step);
+      v += (v >> 63) & wrap;
+      if (static_cast<uint64_t>(v) > last) return false;
+      const int64_t there = v * stride;
+      row(to + j * to_step + (places_in_to ? there : 0), from + j * from_step + (places_in_to ? 0 : there));
+    }
+    return true;
+  };
+  const auto rows = [=, bytes = s[0] == item && s[1] == item ? n0 * item : 0] {
+    if (!trusted && p.size == 0) return false;
+    if (n0 == 1) return each([](char* to, const char* from) { Op::one(to, from); });
+    if constexpr (Op::kMoves) {
+      if (!places_in_to && p.streamed && bytes >= kLeastStreamed) {
+        const bool good = each([=](char* to, const char* from) { stream(to, from, bytes); });
+        end_stream();
+        return good;
+      }
+      // A call of memcpy takes longer than the bytes of a short row.
+      if (bytes >= 16 && bytes < 64) return each([=](char* to, const char* from) { move_chunks<16>(to, from, bytes); });
+      if (bytes >= 64 && bytes <= 128)
+        return each([=](char* to, const char* from) { move_chunks<64>(to, from, bytes); });
+    }
+    return each([=, to_stride = s[0], from_stride = s[1]](char* to, const char* from) {
+      Op::row(to, to_stride, from, from_stride, n0);
+    });
+  };
+  if (!rows()) __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
+}
+
 // The loop behind gather (places on the side of `from`) and scatter and scatter_reduce (places on the side of `to`).
 template <class Op, bool places_in_to>
 void move_indexed(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* params) {
@@ -190,28 +238,7 @@ void move_indexed(char** data, const int64_t* s, int64_t n0, int64_t n1, const v
   const char* const index = data[2];
   constexpr int indexed = places_in_to ? 0 : 1;
   int64_t at[kBatch];
-  if (s[2] == 0) {
-    // One index for each row.
-    for (int64_t j0 = 0; j0 < n1; j0 += kBatch) {
-      const int64_t m = std::min(kBatch, n1 - j0);
-      if (!places(at, index + j0 * s[5], s[5], m, s[3 + indexed], p)) return;
-      char* const to0 = to + j0 * s[3];
-      const char* const from0 = from + j0 * s[4];
-      if (n0 == 1) {
-        for (int64_t j = 0; j < m; ++j)
-          Op::one(places_in_to ? to0 + at[j] : to0 + j * s[3], places_in_to ? from0 + j * s[4] : from0 + at[j]);
-      } else if (constexpr int64_t item = sizeof(typename Op::Item);
-                 !places_in_to && p.streamed && s[0] == item && s[1] == item && n0 * item >= kLeastStreamed) {
-        for (int64_t j = 0; j < m; ++j) stream(to0 + j * s[3], from0 + at[j], n0 * item);
-        end_stream();
-      } else {
-        for (int64_t j = 0; j < m; ++j)
-          Op::row(places_in_to ? to0 + at[j] : to0 + j * s[3], s[0], places_in_to ? from0 + j * s[4] : from0 + at[j],
-                  s[1], n0);
-      }
-    }
-    return;
-  }
+  if (s[2] == 0) return index_rows<Op, places_in_to>(data, s, n0, n1, p);
   if (s[2] == 8 && (s[5] != 0 || n1 == 1))
     return index_lines<Op, places_in_to>(
         {to, from, index, n0, n1, p.stride, s[indexed], s[1 - indexed], {s[3], s[4], s[5]}}, p);
