@@ -433,9 +433,7 @@ STRIDED_INLINE_HD float lgamma(float x) {
 
 // For float, in double and without branches: above 0 but for the neighbourhood of the root, where the terms cancel. The
 // sum of 1 / (x + k) is the derivative of the product of the x + k by that product.
-STRIDED_HD bool has_usual_digamma(float x) {
-  return (x > 0) & (abs(x - 1.4616321f) > 1e-3f) & (x < infinity<float>());
-}
+STRIDED_HD bool has_usual_digamma(float x) { return (x > 0) & (abs(x - 1.4616321f) > 1e-3f) & (x < infinity<float>()); }
 STRIDED_INLINE_HD float digamma_usual(float x) {
   const double a = x;
   const bool low = a < 8;
