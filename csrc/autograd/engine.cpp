@@ -320,12 +320,14 @@ class BackwardPass {
     NodeHooks* hooks = node.hooks_or_null();
     TensorList kept;
     if (hooks && !hooks->post.empty()) kept = grads;
-    node.apply(grads);
-    for_each_hook(leaf.impl()->autograd->post_accumulate, [&](Hook& hook) {
-      TensorList one;
-      one.push_back(leaf);
-      hook.call(one, nullptr);
-    });
+    if (grads[0].defined() && leaf.requires_grad()) {  // hooks may have taken either away
+      node.apply(grads);
+      for_each_hook(leaf.impl()->autograd->post_accumulate, [&](Hook& hook) {
+        TensorList one;
+        one.push_back(leaf);
+        hook.call(one, nullptr);
+      });
+    }
     TensorList none;
     if (hooks) for_each_hook(hooks->post, [&](Hook& hook) { hook.call(none, &kept); });
   }

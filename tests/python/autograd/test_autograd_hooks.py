@@ -631,3 +631,28 @@ def test_hooks_of_the_nodes_of_inputs_run():
         return log
 
     assert run("backward") == ["tensor", "before", "after"] and run("grad") == ["tensor"]
+
+
+def test_what_a_hook_takes_away_is_not_added_to_a_leaf():
+    def run(hook, of_node=False):
+        log = []
+        x = strided.ones(2, requires_grad=True)
+        x.register_post_accumulate_grad_hook(lambda t: log.append("added"))
+        y = x * 2
+        accumulator = y.grad_fn.next_functions[0][0]
+        accumulator.register_hook(lambda given, received: log.append((given, received)))
+        if of_node:
+            accumulator.register_prehook(lambda grads: hook(x))
+        else:
+            x.register_hook(lambda grad: hook(x))
+        y.sum().backward()
+        return x.grad, [entry if entry == "added" else numbers(entry) for entry in log]
+
+    def numbers(entry):
+        given, received = entry
+        return given, [None if g is None else g.tolist() for g in received]
+
+    assert run(lambda x: (None,), of_node=True) == (None, [((), [None])])
+    for of_node in (False, True):
+        for forgets in (lambda x: x.requires_grad_(False), lambda x: x.detach_()):
+            assert run(lambda x: forgets(x) is None or None, of_node) == (None, [((), [[2.0, 2.0]])])

@@ -5,6 +5,7 @@ import math
 import pytest
 import strided
 from strided.nn import functional as F
+from strided.nn.functional import _interpolate
 from strided.nn.functional._interpolate import _antialiased
 
 
@@ -132,6 +133,14 @@ def test_axes_that_no_list_of_weights_can_hold(dtype):
         F.interpolate(image, (1, 1), mode="bilinear", antialias=True)
 
 
+def test_results_that_no_memory_can_hold_are_refused_before_weights_are_listed(monkeypatch):
+    monkeypatch.setattr(_interpolate, "_antialiased", None)
+    for arguments in ({"size": (2**40, 2**40)}, {"scale_factor": 1e12}, {"size": (2**25, 2**25)}):
+        for image in (strided.ones(1, 1, 5, 7), strided.ones(1, 1, 5, 7, dtype=strided.uint8)):
+            with pytest.raises((MemoryError, RuntimeError)):
+                F.interpolate(image, **arguments, mode="bicubic", antialias=True)
+
+
 @pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
 def test_bytes_of_many_rows(mode):
     image = strided.randint(0, 256, (2, 70, 33, 65), dtype=strided.uint8)
@@ -183,6 +192,9 @@ def test_errors():
         F.interpolate(x, (0, 2))
     with pytest.raises(NotImplementedError):
         F.interpolate(x, 2, mode="linear")
+    for size in ((0, 2), (0, 0)):
+        assert F.interpolate(x, size, mode="area").shape == (1, 2, *size)
+    assert F.interpolate(x, scale_factor=0.1, mode="area").shape == (1, 2, 0, 0)
 
 
 FOLDS = [

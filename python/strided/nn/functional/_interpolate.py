@@ -250,12 +250,12 @@ def interpolate(
         raise ValueError("Lanczos mode does not support align_corners=True")
     if mode == "lanczos" and not antialias:
         raise ValueError("Lanczos mode requires antialias=True")
+    if mode == "area":
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[axes - 1](input, sizes)
     if min(sizes) <= 0 or min(input.shape[1:]) <= 0:
         raise RuntimeError(
             f"Input and output sizes should be greater than 0, but got input (H: {input.shape[2]}, W: {input.shape[-1]}) output (H: {sizes[0]}, W: {sizes[-1]})"
         )
-    if mode == "area":
-        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[axes - 1](input, sizes)
     whole = mode in _AXES and not input.is_floating_point()
     if whole and input.dtype != strided.uint8:
         raise NotImplementedError(f"interpolate: mode {mode!r} takes floating point and uint8, got {input.dtype}")
@@ -266,6 +266,8 @@ def interpolate(
         input = input.float()  # sums are rounded once
         given_factors = [f or 1.0 for f in factors] if any(factors) else None
         resized = _resize(input, None if given_factors else sizes, given_factors, mode, align_corners, None, antialias)
+    if resized is None:
+        strided.empty(*input.shape[:2], *sizes, dtype=dtype, device=input.device)  # is refused before weights are listed
     for i in range(axes - 1, -1, -1) if resized is None else ():
         out, factor, axis = sizes[i], factors[i], i + 2
         if antialias:
