@@ -259,6 +259,12 @@ void take(Step& step, Mode::Kind kind, double factor, bool align, bool antialias
   else take_cubic<T>(step, factor, align);
 }
 
+// As in PyTorch an axis that keeps its length stays as it is: 5 elements times 1.13 are 5.
+bool ignores_factor(Mode::Kind kind, bool antialias_or_bytes, int64_t from, int64_t to) {
+  const bool is_sum = kind != Mode::Nearest && kind != Mode::Exact;
+  return to == from && is_sum && (kind != Mode::Cubic || antialias_or_bytes);
+}
+
 }  // namespace
 
 Tensor resize(const Tensor& x, const Dims& sizes, const std::vector<double>& factors, const std::string& mode,
@@ -280,13 +286,15 @@ Tensor resize(const Tensor& x, const Dims& sizes, const std::vector<double>& fac
     step.from = x.size(i + 2);
     step.to = sizes[at];
     if (step.to < 1) return {};
+    double factor = factors[at];
+    if (ignores_factor(how->kind, antialias || bytes, step.from, step.to)) factor = 0;
+    if (step.to == step.from && (factor == 0 || factor == 1)) continue;
     if (nearest) {
-      take_nearest(step, factors[at], how->kind == Mode::Exact);
+      take_nearest(step, factor, how->kind == Mode::Exact);
     } else {
-      if (step.to == step.from && (factors[at] == 0 || factors[at] == 1)) continue;
       const bool doubles = x.dtype() == DType::Float64 || bytes;
-      if (doubles) take<double>(step, how->kind, factors[at], align, antialias);
-      else take<float>(step, how->kind, factors[at], align, antialias);
+      if (doubles) take<double>(step, how->kind, factor, align, antialias);
+      else take<float>(step, how->kind, factor, align, antialias);
       if (bytes) make_whole(step);
     }
     steps->push_back(std::move(step));

@@ -93,6 +93,20 @@ def test_factors(mode, factor):
     assert F.interpolate(x, None, factor, mode, recompute_scale_factor=True).shape[2:] == tuple(sizes)
 
 
+@pytest.mark.parametrize("dtype", [strided.float64, strided.bfloat16, strided.uint8])
+@pytest.mark.parametrize(
+    "mode, antialias", [("bilinear", False), ("bilinear", True), ("bicubic", False), ("bicubic", True)]
+)
+def test_axes_that_keep_their_length_ignore_the_factor(dtype, mode, antialias):
+    x = (strided.rand(1, 2, 5, 6) * 255).to(dtype)
+    run = lambda **size: F.interpolate(x, mode=mode, antialias=antialias, **size)
+    if mode == "bicubic" and not antialias and dtype.is_floating_point:
+        assert not run(scale_factor=1.1).equal(x)
+        return
+    assert run(scale_factor=1.1).equal(x)
+    assert run(scale_factor=(1.15, 2)).equal(run(size=(5, 12)))
+
+
 def composed(image, sizes, mode, whole=False):
     for axis in (3, 2):
         image = _antialiased(image, axis, sizes[axis - 2], None, False, mode, whole)

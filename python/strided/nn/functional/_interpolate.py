@@ -47,6 +47,11 @@ def _scale(n, out, factor, align):
     return 1.0 / factor if factor else n / out
 
 
+def _ignores_factor(mode, antialias_or_bytes, n, out):
+    """As in PyTorch an axis that keeps its length stays as it is: 5 elements times 1.13 are 5."""
+    return out == n and mode in _AXES and (mode != "bicubic" or antialias_or_bytes)
+
+
 def _sources(n, out, scale, align, dtype, device):
     """For each place of the output, where it is in the input."""
     at = strided.arange(out, dtype=dtype, device=device)
@@ -267,9 +272,13 @@ def interpolate(
         given_factors = [f or 1.0 for f in factors] if any(factors) else None
         resized = _resize(input, None if given_factors else sizes, given_factors, mode, align_corners, None, antialias)
     if resized is None:
-        strided.empty(*input.shape[:2], *sizes, dtype=dtype, device=input.device)  # is refused before weights are listed
+        strided.empty(
+            *input.shape[:2], *sizes, dtype=dtype, device=input.device
+        )  # is refused before weights are listed
     for i in range(axes - 1, -1, -1) if resized is None else ():
         out, factor, axis = sizes[i], factors[i], i + 2
+        if _ignores_factor(mode, antialias or whole, input.size(axis), out):
+            factor = None
         if antialias:
             input = _antialiased(input, axis, out, factor, align, mode, whole)
         elif mode in _AXES:
