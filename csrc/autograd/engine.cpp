@@ -273,9 +273,7 @@ class BackwardPass {
   }
 
   static void call_tensor_hooks(const std::vector<Ref<Hook>>& list, Tensor& grad) {
-    if (!grad.defined()) return;
     for_each_hook(list, [&](Hook& hook) {
-      if (!grad.defined()) return;
       TensorList one;
       one.push_back(std::move(grad));
       hook.call(one, nullptr);
@@ -306,9 +304,7 @@ class BackwardPass {
           keep(meta.retained ? meta.retained->grad : meta.grad, grads[c.edge.input], t.device());
         }
       }
-    if (at_leaf ? !grads[0].defined() || !(captures_.empty() || how_.accumulate)
-                : !captures_.empty() && !(marks_.find(&node) & runs_))
-      return;
+    if (at_leaf ? !(captures_.empty() || how_.accumulate) : !captures_.empty() && !(marks_.find(&node) & runs_)) return;
     if (NodeHooks* hooks = node.hooks_or_null())
       for_each_hook(hooks->pre, [&](Hook& hook) { hook.call(grads, nullptr); });
     if (at_leaf) accumulate(node, grads);
@@ -337,8 +333,15 @@ class BackwardPass {
     else to = is_foreign_gradient(grad, device) ? grad : clone(grad);
   }
 
+  // A node that no gradient arrives at takes part in the pass: a user's backward may be waited for by others.
+  static bool gives_nothing(const Node& node, const TensorList& grads) {
+    return !node.is_user_defined() &&
+           std::none_of(grads.begin(), grads.end(), [](const Tensor& grad) { return grad.defined(); });
+  }
+
   void apply(Node& node, TensorList& grads) {
-    if (!node.takes_undefined())
+    const bool nothing = gives_nothing(node, grads);
+    if (!nothing && !node.takes_undefined())
       for (int i = 0; i < node.num_outputs(); ++i)
         if (!grads[i].defined()) grads[i] = zeros(node.output(i).shape, node.output(i).dtype, node.output(i).device);
     NodeHooks* hooks = node.hooks_or_null();
@@ -349,7 +352,8 @@ class BackwardPass {
     try {
       const UnusedGuard guard(unused);
       const ProfiledCall profiled([&] { return node.name(); });
-      passed = takes_samples(node, grads) ? apply_to_samples(node, grads) : node.apply(grads);
+      if (nothing) passed.resize(node.next.size());
+      else passed = takes_samples(node, grads) ? apply_to_samples(node, grads) : node.apply(grads);
       if (anomaly_mode().failed && anomaly_mode().check_nan) check_nan(node, passed);
     } catch (...) {
       if (anomaly_mode().failed) anomaly_mode().failed(node);
@@ -361,7 +365,11 @@ class BackwardPass {
     if (hooks) for_each_hook(hooks->post, [&](Hook& hook) { hook.call(passed, &kept); });
     for (size_t i = 0; i < passed.size() && i < node.next.size(); ++i) {
       const Edge& edge = node.next[i];
-      if (!edge.node || !passed[i].defined() || !is_needed(edge.node.get())) continue;
+      if (!edge.node || !is_needed(edge.node.get())) continue;
+      if (!passed[i].defined()) {
+        frontier_.slot(edge.node, edge.input);
+        continue;
+      }
       if (node.is_user_defined()) check_user_gradient(node, i, passed[i], edge.node->output(edge.input));
       deliver(edge, std::move(passed[i]));
     }

@@ -92,7 +92,7 @@ class PyHook : public Hook {
     STRIDED_CHECK(is_tensor(result), TypeError, "expected Variable, but hook returned '", Py_TYPE(result)->tp_name,
                   "'");
     const Tensor t = unwrap_gradient(result);
-    if (!grad.defined()) return t;
+    STRIDED_CHECK(grad.defined(), RuntimeError, "can't replace a None gradient with a non-None value");
     STRIDED_CHECK(t.dtype() == grad.dtype(), RuntimeError, "hook '", name_of_function(f),
                   "' has changed the type of value (was torch.", cpp_name_of(grad.dtype()), "Tensor got torch.",
                   cpp_name_of(t.dtype()), "Tensor)");

@@ -379,7 +379,7 @@ def _at_places(s, gradient):
 
 def register_hook(s, hook):
     def of_values(g):
-        made = hook(s._with(g))
+        made = hook(g if g is None else s._with(g))
         return made if made is None else made._merged()._own
 
     return s._own.register_hook(of_values)

@@ -515,7 +515,7 @@ def _register_hook(func, args, kwargs):
     x, hook = args
 
     def of_shard(grad):
-        made = hook(gradient(x, grad))
+        made = hook(grad if grad is None else gradient(x, grad))
         return placed(made, dual(x._spec.placements))._local if isinstance(made, ShardedTensor) else made
 
     return func(x._local, of_shard)

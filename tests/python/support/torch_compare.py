@@ -23,6 +23,7 @@ MODULES = [
     "test_autograd_hooks",
     "test_autograd_inplace",
     "test_autograd_modes",
+    "test_autograd_undefined",
     "test_autograd_views",
     "test_forward_ad",
 ]

@@ -27,7 +27,9 @@ def _batch_size(values: list[Any], axis: int) -> int:
 def _keeping(parameter: Tensor, scale: int) -> Callable[[Tensor], None]:
     """Adds the gradients of all samples to what the parameter has."""
 
-    def keep(gradients: Tensor) -> None:
+    def keep(gradients: Tensor | None) -> None:
+        if gradients is None:
+            return
         made = gradients.detach() * scale
         before = getattr(parameter, "grad_sample", None)
         parameter.grad_sample = made if before is None else before + made
