@@ -179,7 +179,7 @@ class _FunctionMeta(type):
         # The package's own call compiled functions that have no batching rules.
         cls._sees_samples = cls.__module__.startswith(_PACKAGE) and not namespace.get("_takes_batches")
         shown = namespace.get("_shown_as", f"{name}Backward")
-        cls._context_class = type(shown, (FunctionCtx,), {"_function": cls, "__module__": FunctionCtx.__module__})
+        cls._backward_cls = type(shown, (FunctionCtx,), {"_function": cls, "__module__": FunctionCtx.__module__})
 
 
 class Function(metaclass=_FunctionMeta):
@@ -292,7 +292,7 @@ class Function(metaclass=_FunctionMeta):
             from ..func._functions import apply
 
             return apply(cls, args, kwargs)
-        ctx = cls._context_class()
+        ctx = cls._backward_cls()
         ctx._is_tensor = is_tensor
         tensors = tuple([a for a, t in zip(args, is_tensor) if t])
         ctx.needs_input_grad = tuple([t and _has_record(a) for a, t in zip(args, is_tensor)])
@@ -312,16 +312,15 @@ class Function(metaclass=_FunctionMeta):
         results = made if isinstance(made, tuple) else (made,)
         if not recording and not ctx._dirty and not any([_has_owner(r, tensors) for r in results]):
             ctx._to_save = None  # nothing will read it
-            for r in results:
-                if isinstance(r, _C.Tensor) and r._base is not None and not _is_view_of(r, tensors):
-                    if not _has_record(r._base):  # else it is of the outside, such as a parameter
-                        _C.function_result(r)
+            if not all([type(r) is _C.Tensor and r._base is None for r in results]):
+                _with_types(max(1, _C._get_torch_function_state()), _let_go_of_bases, results, tensors)
             return made
         usual = recording and not ctx._dirty and not ctx._non_differentiable
         if usual and all([_is_fresh(r, args) for r in results]):
             _attach_fresh(cls, ctx, tensors, results)
             return tuple(made) if isinstance(made, tuple) else made
-        final = _attach(cls, ctx, tensors, results, recording)
+        state = _C._get_torch_function_state()
+        final = _with_types(max(1, state), _attach, cls, ctx, tensors, results, recording, state)
         return final if isinstance(made, tuple) else final[0]
 
 
@@ -331,6 +330,23 @@ class InplaceFunction(Function):
 
 def _has_jvp_alone(cls):
     return cls.jvp is not Function.jvp and cls.backward is Function.backward and cls.vjp is Function.vjp
+
+
+def _with_types(state, function, *args):
+    """What the function gives where the user's types are asked for calls and attributes as `state` says (1: they are
+    not)."""
+    before = _C._set_torch_function_state(state)
+    try:
+        return function(*args)
+    finally:
+        _C._set_torch_function_state(before)
+
+
+def _let_go_of_bases(results, tensors):
+    for r in results:
+        if isinstance(r, _C.Tensor) and r._base is not None and not _is_view_of(r, tensors):
+            if not _has_record(r._base):  # else it is of the outside, such as a parameter
+                _C.function_result(r)
 
 
 def _is_view_of(r, tensors):
@@ -372,8 +388,9 @@ def _attach_fresh(cls, ctx, tensors, results):
     _C.function_save(ctx, tuple(saved), tuple(positions))
 
 
-def _attach(cls, ctx, tensors, results, recording):
-    """The results as they are given to the caller: outputs of the node `ctx` if there is something to differentiate."""
+def _attach(cls, ctx, tensors, results, recording, state):
+    """The results as they are given to the caller: outputs of the node `ctx` if there is something to differentiate.
+    `state`: that of __torch_function__ outside."""
 
     def among(t, group):
         return any(t is x for x in group)
@@ -396,9 +413,11 @@ def _attach(cls, ctx, tensors, results, recording):
             if (owned and not differentiable) if among(r, ctx._dirty) else (owned or argument):
                 if argument and (differentiable or not owned):
                     with no_grad():
-                        same = r.view_as(r)
-                else:
+                        same = _with_types(state, r.view_as, r)  # the user's types see this call, as in PyTorch
+                elif argument:
                     same = r.detach()
+                else:
+                    same = _with_types(state, r.detach)
                 ctx._to_save = tuple(same if t is r and not argument else t for t in ctx._to_save)
                 r = same
         final.append(r)

@@ -362,6 +362,38 @@ def test_numpy_inside():
     assert strided.autograd.gradgradcheck(Solve.apply, (a, b))
 
 
+@scenario
+def types_are_not_asked_for_attributes(t):
+    class Strict(t.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            raise NotImplementedError(func.__name__)
+
+    def made(recorded=False):
+        return t.Tensor._make_subclass(Strict, t.ones(2), recorded)
+
+    def dirty(ctx, x):
+        ctx.mark_dirty(x)
+        return x
+
+    def constant(ctx, x):
+        ctx.mark_non_differentiable(x)
+        return x
+
+    result = []
+    for forward in (lambda ctx, x: x, lambda ctx, x: made(), lambda ctx, x: t.ones(2), dirty, constant):
+        body = {"forward": staticmethod(forward), "backward": staticmethod(lambda ctx, grad: grad)}
+        function = type("F", (t.autograd.Function,), body)
+        for x in (made(), made(True), t.ones(2), t.ones(2, requires_grad=True)):
+            y = outcome(function.apply, x)
+            if not isinstance(y, list):
+                with t._C.DisableTorchFunctionSubclass():
+                    y = [type(y).__name__, y.requires_grad, y.grad_fn is not None]
+                    y.append(isinstance(function.apply(x).grad_fn, function._backward_cls))
+            result.append(y)
+    return result
+
+
 @pytest.mark.parametrize("name_", scenario.names)
 def test_as_torch(name_):
     scenario.check(name_)
