@@ -23,9 +23,7 @@ _ALL = slice(None)
 def _parts(x, key):
     """(basic key, index tensors by the axis of the view that the basic key leads to)."""
     key = list(key) if isinstance(key, (tuple, list)) and not _is_index_list(key) else [key]
-    key = [k if isinstance(k, Tensor) or not isinstance(k, (list, range)) else _C.tensor_from_object(list(k), None)
-           for k in key]  # fmt: skip
-    key = [_plain_number(k) for k in key]
+    key = [_plain_number(_as_tensor(k)) for k in key]
     wide = sum(1 if not _is_mask(k) else k.ndim for k in key if k is not None and k is not Ellipsis)
     if wide > x.ndim:
         raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
@@ -55,6 +53,15 @@ def _is_index_list(key):
 
 def _is_mask(k):
     return isinstance(k, Tensor) and k.dtype in (_C.bool, _C.uint8)
+
+
+def _as_tensor(k):
+    """A key; the index tensor that a list or an array stands for."""
+    if isinstance(k, (list, range)) or (getattr(k, "ndim", 0) and not isinstance(k, Tensor)):
+        made = _C.tensor_from_object(list(k) if isinstance(k, range) else k, None)
+        # Without elements a list has no dtype of its own.
+        return made if made.numel() or not isinstance(k, (list, range)) else made.to(_C.int64)
+    return k
 
 
 def _plain_number(k):

@@ -1,6 +1,7 @@
 """vmap: where axes go, nesting, random functions, mistakes."""
 
 import numpy as np
+import numpy
 import pytest
 import strided as torch
 from strided.func import vmap
@@ -115,6 +116,10 @@ INDEXED = {
     "with one for all": lambda x, i: x[i, torch.tensor([[0], [1]])],
     "last": lambda x, i: x[..., i],
     "list": lambda x, i: x[[0, 2]],
+    "empty list": lambda x, i: x[:, []],
+    "empty list beside a number": lambda x, i: x[0, [], ..., [1]],
+    "array": lambda x, i: x[numpy.array([2, 0])],
+    "empty array": lambda x, i: x[numpy.zeros(0, dtype=int), i[:0]],
     "take": lambda x, i: x.take(i),
     "index_select": lambda x, i: x.index_select(1, i),
     "gather": lambda x, i: x[0, 0].gather(0, i),
@@ -142,6 +147,7 @@ def test_writes_by_index():
         y[1, 1:] = v
         y[i] = v.sum()
         y[:, i[0]] = 7
+        y[:, []] += v[0]
         y[y > 2] = 0.0
         y += v.sum()
         return y
