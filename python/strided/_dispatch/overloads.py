@@ -7,6 +7,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from .. import _C, ops
+from .._calls.elementwise import OPERATORS
 from ..overrides import _names
 
 if TYPE_CHECKING:
@@ -31,19 +32,12 @@ _make_wrapper_subclass
 """.split()
 )
 
-_DUNDER = {
-    "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__rsub__": "rsub",
-    "__mul__": "mul", "__rmul__": "mul", "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_",
-    "__div__": "div", "__idiv__": "div_", "__neg__": "neg", "__abs__": "abs", "__invert__": "bitwise_not",
-    "__eq__": "eq", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge",
-    "__and__": "bitwise_and",
-    "__or__": "bitwise_or", "__xor__": "bitwise_xor", "__rand__": "bitwise_and", "__ror__": "bitwise_or",
-    "__rxor__": "bitwise_xor", "__iand__": "bitwise_and_", "__ior__": "bitwise_or_", "__ixor__": "bitwise_xor_",
-    "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift", "__mod__": "remainder",
-    "__imod__": "remainder_",
-    "__floordiv__": "floor_divide", "__ifloordiv__": "floor_divide_", "__pow__": "pow", "__ipow__": "pow_",
-    "__rpow__": "rpow", "__matmul__": "matmul", "__rmatmul__": "rmatmul", "__rtruediv__": "rdiv", "__rdiv__": "rdiv",
+_DUNDER = {name: function for name, (function, _) in OPERATORS.items()} | {
+    "__rsub__": "rsub", "__rpow__": "rpow", "__rtruediv__": "rdiv", "__rdiv__": "rdiv",
+    "__matmul__": "matmul", "__rmatmul__": "rmatmul",
 }  # fmt: skip
+# Operations of a number and a tensor, in this order; those that do not mind the order have the tensor first.
+_REFLECTED = frozenset("__rfloordiv__ __rmod__ __rlshift__ __rrshift__".split())
 _SAME = {
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
     "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "concat": "cat",
@@ -53,11 +47,12 @@ _SAME = {
     "cross": "linalg_cross", "matrix_exp": "linalg_matrix_exp", "special_expit": "sigmoid",
 }  # fmt: skip
 
-_ALWAYS_TENSOR = frozenset("add sub mul div add_ sub_ mul_ div_".split())
+_ALWAYS_TENSOR = frozenset("add sub mul div add_ sub_ mul_ div_ floor_divide_".split())
 _BY_OTHER = frozenset(
     "eq ne lt le gt ge remainder fmod bitwise_and bitwise_or bitwise_xor rsub copysign xlogy ldexp "
     "bitwise_left_shift bitwise_right_shift float_power".split()
 )
+_NUMBER_FIRST = frozenset("remainder bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift".split())
 _BY_FIXED = {
     "transpose": "int", "select": "int", "unbind": "int", "slice": "Tensor", "empty": "memory_format",
     "index": "Tensor",
@@ -87,6 +82,8 @@ def overload(name: str, args: list[Any], kwargs: dict[str, Any]) -> str:
         return "Tensor_mode"
     if name in _ALWAYS_TENSOR:
         return "Tensor"
+    if plain in _NUMBER_FIRST and not isinstance(given[0], _Tensor):
+        return "Scalar_Tensor"
     if plain in ("bitwise_left_shift", "bitwise_right_shift"):
         return "Tensor" if isinstance(other, _Tensor) else "Tensor_Scalar"
     if plain == "view" and isinstance(other, _C.dtype):
@@ -260,11 +257,11 @@ def operation(name: str, func: Any, args: Any, kwargs: Any) -> tuple[Any, list[A
     return getattr(getattr(ops.aten, name), overload(name, made, left)), made, left
 
 
-def _generic(name: str) -> Callable[..., Any]:
+def _generic(name: str, reflected: bool = False) -> Callable[..., Any]:
     from . import dispatch
 
     def report(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        op, made, left = operation(name, func, args, kwargs)
+        op, made, left = operation(name, func, args[::-1] if reflected else args, kwargs)
         return dispatch(op, made, left)
 
     return report
@@ -293,12 +290,13 @@ def handlers() -> dict[Any, Callable[..., Any]]:
             continue
         if name.endswith("__") and name not in _DUNDER and name not in COMPOSED:
             continue
+        reflected = name in _REFLECTED
         name = _DUNDER.get(name, name)
         name = _SAME.get(name, name)
         if name in COMPOSED:
             found[func] = functools.partial(_composed, COMPOSED[name])
         elif not hasattr(func, "__wrapped__") or name in PYTHON_LEAVES:
-            found[func] = _generic(name)
+            found[func] = _generic(name, reflected)
     import strided
 
     for name in ("tensor", "as_tensor", "asarray"):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from .. import _C
 from .._C import Size
+from .._calls.elementwise import OPERATORS, elementwise_names
 from ._layout import Spec
 from ._move import recording, spread
 from ._sharded import (
@@ -314,10 +315,7 @@ def _in_place_at_once(func, args, kwargs):
 in_place.at_once = _in_place_at_once  # type: ignore[attr-defined]
 
 
-for _row in _C.ops_table():
-    for _name in (_row["name"], *_row["aliases"].split()):
-        RULES[_name], RULES[f"{_name}_"] = elementwise, in_place
-for _name in "clamp clip fill copy".split():
+for _name in (*elementwise_names(), "clamp", "clip", "fill", "copy"):
     RULES[_name], RULES[f"{_name}_"] = elementwise, in_place
 rule("complex polar zero_ masked_fill nan_to_num isclose")(elementwise)
 rule("zero_ masked_fill_ nan_to_num_")(in_place)
@@ -427,19 +425,11 @@ def _calls(function, swapped=False):
     return call
 
 
-for _name, _plain in {
-    "__floordiv__": "floor_divide", "__pow__": "pow", "__and__": "bitwise_and", "__or__": "bitwise_or",
-    "__xor__": "bitwise_xor", "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
-}.items():  # fmt: skip
-    RULES[_name] = _calls(_f[_plain])
-    RULES[f"__i{_name[2:]}"] = lambda func, args, kwargs, f=_f[f"Tensor.{_plain}_"]: f(*args)
-for _name, _plain in {
-    "__rsub__": "sub", "__rtruediv__": "div", "__rdiv__": "div", "__rfloordiv__": "floor_divide",
-    "__rmod__": "remainder", "__rpow__": "pow", "__rlshift__": "bitwise_left_shift",
-    "__rrshift__": "bitwise_right_shift",
-}.items():  # fmt: skip
-    RULES[_name] = _calls(_f[_plain], True)
-RULES["__invert__"] = _calls(_f["bitwise_not"])
+for _name, (_plain, _swapped) in OPERATORS.items():
+    if _plain.endswith("_"):
+        RULES[_name] = lambda func, args, kwargs, f=_f[f"Tensor.{_plain}"]: f(*args)
+    else:
+        RULES[_name] = _calls(_f[_plain], _swapped)
 
 
 # ---------------------------------------------------------------- gradients

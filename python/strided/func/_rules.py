@@ -14,6 +14,7 @@ import inspect
 from typing import TYPE_CHECKING
 
 from .. import _C, _dispatch
+from .._calls.elementwise import OPERATORS, elementwise_names
 from ..autograd.grad_mode import no_grad
 from . import _batched
 from ._batched import NO_REQUIRES_GRAD, BatchedTensor, Tensor, again, aligned, batched, expanded, negative, union
@@ -286,10 +287,7 @@ def _in_place(name):
     return run
 
 
-for _row in _C.ops_table():
-    for _name in (_row["name"], *_row["aliases"].split()):
-        RULES[_name], RULES[f"{_name}_"] = elementwise, elementwise_in_place
-for _name in "clamp clip fill copy".split():
+for _name in (*elementwise_names(), "clamp", "clip", "fill", "copy"):
     RULES[_name], RULES[f"{_name}_"] = elementwise, elementwise_in_place
 rule("complex polar")(elementwise)
 
@@ -570,19 +568,9 @@ def _dynamic(func, args, kwargs):
 
 # ---------------------------------------------------------------- operators and properties
 
-for _name, _plain in {
-    "__floordiv__": "floor_divide", "__pow__": "pow", "__and__": "bitwise_and", "__or__": "bitwise_or",
-    "__xor__": "bitwise_xor", "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
-}.items():  # fmt: skip
-    by_calls(_name)(_f[f"Tensor.{_plain}"])
-    by_calls(f"__i{_name[2:]}")(_f[f"Tensor.{_plain}_"])
-for _name, _plain in {
-    "__rsub__": "sub", "__rtruediv__": "div", "__rdiv__": "div", "__rfloordiv__": "floor_divide",
-    "__rmod__": "remainder", "__rpow__": "pow", "__rlshift__": "bitwise_left_shift",
-    "__rrshift__": "bitwise_right_shift",
-}.items():  # fmt: skip
-    by_calls(_name)(functools.partial(lambda f, a, b: f(b, a), _f[_plain]))
-by_calls("__invert__")(_f["bitwise_not"])
+for _name, (_plain, _swapped) in OPERATORS.items():
+    _function = _f.get(_plain) or _f[f"Tensor.{_plain}"]
+    by_calls(_name)(functools.partial(lambda f, a, b: f(b, a), _function) if _swapped else _function)
 
 
 _PROPERTIES = {

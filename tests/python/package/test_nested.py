@@ -1,6 +1,7 @@
 """strided.nested: samples of different lengths, against a loop over the samples."""
 
 import copy
+import operator
 import pickle
 
 import pytest
@@ -216,3 +217,32 @@ def test_parts_of_a_nested_tensor():
         again = type(y).__tensor_unflatten__(parts, meta, y.shape, None)
         assert [t.shape for t in again.unbind()] == [t.shape for t in y.unbind()]
         assert again.requires_grad == y.requires_grad
+
+
+METHODS = [r for r in strided._C.ops_table() if r["method"] and r["name"].isidentifier() and r["name"][0] != "_"]
+
+
+@pytest.mark.parametrize("row", METHODS, ids=lambda row: row["name"])
+def test_every_elementwise_method(row):
+    kind = next(k for k in ("float32", "int64", "bool") if k in row["out_dtypes"])
+    x = nested([strided.rand(n, 2) for n in LENGTHS]).to(getattr(strided, kind))
+
+    def call(t):
+        number = [2] if row["name"] == "polygamma" else []
+        others = row["arity"] - 1 - ("*" in row["operands"])
+        return getattr(t, row["name"])(*number, *[t] * others)
+
+    made = call(x)
+    assert made.is_nested
+    strided.testing.assert_close(made.values(), call(x.values()), equal_nan=True)
+
+
+@pytest.mark.parametrize("sign", "add sub mul truediv floordiv mod pow and or xor lshift rshift".split())
+def test_operators_in_place(sign):
+    x = nested([strided.arange(1, 3), strided.arange(2, 5)])
+    x = x.double() if sign == "truediv" else x
+    expected = getattr(operator, f"i{sign}")(x.values().clone(), 2)
+    before = x
+    x = getattr(operator, f"i{sign}")(x, 2)
+    assert x is before
+    assert x.values().equal(expected)

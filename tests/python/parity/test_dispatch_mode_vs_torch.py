@@ -45,6 +45,8 @@ def operations(lib, program):
 
 PROGRAMS = """
 x + 2, 1 - x, 2 / x, x // 2, x % 2, 2 ** x, x ** 2, x == 1, -x, abs(x)
+2 // x.clamp_min(1), 2 % x, 2 - x, 2 << x.long(), 2 >> x.long(), 1 & x.long(), 1 ^ x.long()
+y = x.detach().clone(); y //= 2; y %= 2; y **= 2; y /= 2; y = y.long(); y &= 1; y |= 2; y ^= 1
 x.T, x.mT, x[0], x[1:, 0], x[None], x[..., 0], x[x > 0], x[:, ::2], list(x)
 y = x.detach().clone(); y[0] = 1.0; y[0, 1:] = lib.ones(2)
 y = x.detach().clone(); y += 1; y.mul_(2).relu_(); y.fill_(3); y.zero_()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import strided
 
 from ... import _C
+from ..._calls.elementwise import OPERATORS, elementwise_names, function_of
 from ..._calls.rules import Rules, name_of
 from ...nn import functional as F
 from .. import _ops
@@ -16,26 +17,11 @@ from .core import MaskedTensor, _masks_match, places, same_places
 if TYPE_CHECKING:
     from ..._typing import Any, Callable
 
-# Functions of each element alone.
-UNARY = frozenset(
-    """
-abs absolute acos arccos acosh arccosh angle asin arcsin asinh arcsinh atan arctan atanh arctanh bitwise_not ceil clamp
-clip clamp_min clamp_max conj_physical cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 fix floor frac lgamma
-log log10 log1p log2 logit i0 isnan isinf isfinite nan_to_num neg negative positive pow rad2deg reciprocal relu round
-rsqrt sigmoid sign sgn signbit sin sinc sinh sqrt square tan tanh trunc logical_not __neg__ __pos__ __abs__ __invert__
-""".split()
-)
-# Functions of two operands, one of which may have no mask.
-BINARY = frozenset(
-    """
-add atan2 arctan2 bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift div divide floor_divide fmod
-logaddexp logaddexp2 mul multiply nextafter remainder sub subtract true_divide eq ne le ge greater greater_equal gt
-less_equal lt less maximum minimum fmax fmin not_equal rsub copysign hypot xlogy logical_and logical_or logical_xor
-__add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__ __itruediv__
-__floordiv__ __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __and__ __or__
-__xor__ __rand__ __ror__ __rxor__
-""".split()
-)
+# Functions of each element alone, and of two operands, one of which may have no mask.
+UNARY, BINARY = ({name.rpartition(".")[2] for name in elementwise_names(arity)} for arity in (1, 2))
+UNARY |= set("clamp clip clamp_min clamp_max pow".split())
+BINARY.add("rsub")
+_ELEMENTWISE = UNARY | BINARY
 # Functions that choose or move elements, and do the same to the mask.
 _MOVES = frozenset(
     """
@@ -69,9 +55,8 @@ def call(func: Any, args: Any, kwargs: Any) -> Any:
     rule = _RULES.get(name)
     if rule is not None:
         return rule(*args, **kwargs)
-    plain = name if name.startswith("__") or not name.endswith("_") else name[:-1]
-    if plain in UNARY or plain in BINARY:
-        return _elementwise(func, name, plain, args, kwargs)
+    if function_of(name)[0] in _ELEMENTWISE:
+        return _elementwise(func, name, args, kwargs)
     if name in _MOVES:
         return _moved(func, args, kwargs)
     if name in _OF_SHAPE:
@@ -125,21 +110,21 @@ def _values(first: MaskedTensor, t: Any) -> Any:
     return t._own
 
 
-def _elementwise(func: Any, name: str, plain: str, args: Any, kwargs: Any) -> Any:
+def _elementwise(func: Any, name: str, args: Any, kwargs: Any) -> Any:
+    plain, in_place = function_of(name)
     operands = [a for a in (*args, *kwargs.values()) if isinstance(a, MaskedTensor)]
     first = operands[0]
-    if plain in UNARY and len([a for a in args if isinstance(a, _C.Tensor)]) > 1:
+    if plain in UNARY and name not in OPERATORS and len([a for a in args if isinstance(a, _C.Tensor)]) > 1:
         raise TypeError("MaskedTensor unary ops do not support additional Tensor arguments")
     for other in operands[1:]:
         if not _masks_match(first, other):
             raise ValueError("Input masks must match. If you need support for this, please open an issue on Github.")
-    inplace = name != plain or name in ("__iadd__", "__isub__", "__imul__", "__itruediv__")
     if first.is_sparse:
         values = func(*(_values(first, a) for a in args), **kwargs)
         data = first._masked_data._with(values)
     else:
         data = func(*_part(args, _data), **_part(kwargs, _data))
-    if inplace:
+    if in_place:
         if args[0] is not first:
             return args[0]  # a tensor without a mask has taken what the masked one holds
         if first.is_sparse:

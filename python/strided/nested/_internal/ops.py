@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import strided
 
 from ... import _C
+from ..._calls.elementwise import elementwise_names, function_of
 from ..._calls.rules import Rules, name_of
 from ...nn import functional as F
 from .nested_tensor import NestedTensor
@@ -14,26 +15,14 @@ from .nested_tensor import NestedTensor
 if TYPE_CHECKING:
     from ..._typing import Any, Callable, Tensor
 
-# Functions of each element alone; arguments broadcast.
+# Functions of each element alone, beside those of the core's table; arguments broadcast.
 _ELEMENTWISE = frozenset(
     """
-abs absolute acos acosh add addcdiv addcmul asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor
-ceil clamp clamp_max clamp_min clip clone contiguous copysign cos cosh detach detach_ deg2rad digamma div divide double
-eq erf erfc erfinv exp exp2 expm1 fill_ float bfloat16 half int long short bool floor floor_divide fmax fmin fmod frac
-ge greater gt hypot isfinite isinf
-isnan le less lerp lgamma log log10 log1p log2 logical_and logical_not logical_or
-logical_xor logit lt masked_fill masked_fill_ maximum minimum mul multiply nan_to_num ne neg negative pow reciprocal
-relu remainder requires_grad_ round rsqrt rsub sgn sigmoid sign sin sinh sqrt square sub subtract tan tanh to
-true_divide trunc
-type_as where zero_ zeros_like ones_like empty_like full_like rand_like randn_like dropout alpha_dropout celu elu
-gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish relu6 rrelu selu silu softplus softshrink
-softsign tanhshrink threshold add_ sub_ mul_ div_ exp_ relu_ sigmoid_ tanh_ copy_ clamp_ neg_ cpu cuda normal_ uniform_
-xlogy polar real imag positive retain_grad
-__add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__ __itruediv__
-__floordiv__ __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __neg__ __abs__ __invert__ __eq__ __ne__ __lt__ __le__
-__gt__ __ge__ __and__ __or__ __xor__ __rand__ __ror__ __rxor__ __pos__
+clamp clip clone contiguous detach double fill float bfloat16 half int long short bool masked_fill rsub to type_as where
+zero zeros_like ones_like empty_like full_like rand_like randn_like dropout alpha_dropout celu gelu relu6 rrelu selu
+softshrink softsign copy cpu cuda normal uniform polar real imag retain_grad
 """.split()
-)
+) | {name.rpartition(".")[2] for name in elementwise_names()}
 # Questions about the elements that the values answer.
 _OF_VALUES = frozenset(
     """
@@ -55,7 +44,7 @@ def call(func: Any, args: Any, kwargs: Any) -> Any:
     rule = RULES.get(name)
     if rule is not None:
         return rule(*args, **kwargs)
-    if name in _ELEMENTWISE:
+    if function_of(name)[0] in _ELEMENTWISE:
         return _elementwise(func, name, args, kwargs)
     if name in _OF_VALUES:
         return func(*(a._values if isinstance(a, NestedTensor) else a for a in args), **kwargs)
@@ -83,7 +72,7 @@ def _elementwise(func: Any, name: str, args: Any, kwargs: Any) -> Any:
         return a
 
     made = func(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
-    if name.endswith("_") and not name.endswith("__") or name in ("__iadd__", "__isub__", "__imul__", "__itruediv__"):
+    if function_of(name)[1]:
         return first
     return first._like(made) if isinstance(made, _C.Tensor) else made
 
