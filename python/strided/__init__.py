@@ -15,7 +15,6 @@ from __future__ import annotations
 import importlib as _importlib
 import math as _math
 import os as _os
-import pkgutil as _pkgutil
 
 from . import _C
 
@@ -159,11 +158,8 @@ def is_storage(obj: object) -> bool:  # noqa: A001
 
 # ---------------------------------------------------------------- namespaces that load when they are first used
 
-# Every public module of the package that the lines above have not loaded: `strided.fft` needs no import of its own, and
-# costs nothing until somebody asks for it.
-_later = {m.name for m in _pkgutil.iter_modules(__spec__.submodule_search_locations)} - globals().keys()
-_later = {name for name in _later if not name.startswith(("_", "libstrided"))}  # these are no modules
-
+# `strided.fft` needs no import of its own, and costs nothing until somebody asks for it.
+_later = _places.names_of_modules("") - globals().keys()
 
 # Other names that load when they are first used, by module.
 _elsewhere = {
@@ -171,9 +167,6 @@ _elsewhere = {
     for module, names in {
         "jit": "ScriptModule",
         "_higher_order_ops": "cond while_loop",
-        "_functions.aliases": " ".join(
-            f"_cast_{kind}" for kind in "Byte Char Double Float Half Int Long Short".split()
-        ),
         "distributions._samples": "_standard_gamma _sample_dirichlet",
         "_functions.segments": "_segment_reduce",
         "amp._scale": "_amp_foreach_non_finite_check_and_unscale_ _amp_update_scale_",
@@ -189,24 +182,7 @@ _elsewhere = {
 
 
 def __getattr__(name):
-    if name in _later or name in (
-        "__config__",
-        "__future__",
-        "_custom_ops",
-        "_dynamo",
-        "_export",
-        "_functorch",
-        "_guards",
-        "_higher_order_ops",
-        "_inductor",
-        "_jit_internal",
-        "_linalg_utils",
-        "_ops",
-        "_subclasses",
-        "_tensor_str",
-        "_utils",
-        "_vmap_internals",
-    ):
+    if name in _later:
         return _importlib.import_module(f"{__name__}.{name}")
     if name in _elsewhere or name.startswith("_foreach_"):
         return getattr(_importlib.import_module(f"{__name__}.{_elsewhere.get(name, '_functions.foreach')}"), name)
@@ -225,8 +201,8 @@ def _of_networks():
 
 
 def __dir__():
-    named = {name for name in _elsewhere if not name.startswith("_")}
-    return sorted(globals().keys() | _later | named | set(_of_networks()))
+    later = {name for name in (*_later, *_elsewhere) if not name.startswith("_")}
+    return sorted(globals().keys() | later | set(_of_networks()))
 
 
 del _d, annotations

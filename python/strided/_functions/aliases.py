@@ -108,3 +108,4 @@ def _caster(kind: str, dtype: _C.dtype):
 for _dtype in _C.dtypes:
     if (_kind := _dtype._cpp_name) in ("Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short"):
         globals()[f"_cast_{_kind}"] = _caster(_kind, _dtype)
+        __all__.append(f"_cast_{_kind}")

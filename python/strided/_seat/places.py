@@ -6,7 +6,9 @@ own; its names are looked up in their home whenever they are asked for.
 
 from __future__ import annotations
 
+import functools
 import importlib
+import pkgutil
 import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -15,8 +17,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .._typing import Any, Callable, Sequence
 
-# The module: its home, and what it has of it.
+_PLACEMENTS = "Partial Placement Replicate Shard"
+# The module: its home, and what it has of it; "*": all public names.
 PLACES = {
+    "_functorch.apis": ("func", "grad grad_and_value vmap"),
     "_ops": ("ops", "HigherOrderOperator OpOverload OpOverloadPacket"),
     "autograd.variable": ("autograd", "Variable"),
     "cpu.amp.autocast_mode": ("cpu.amp", "autocast"),
@@ -35,6 +39,34 @@ PLACES = {
         "set_rng_state_all",
     ),
     "cuda.streams": ("cuda", "Event Stream"),
+    "distributed._composable.fsdp": (
+        "distributed.fsdp",
+        "CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard",
+    ),
+    "distributed._tensor": (
+        "distributed.tensor",
+        f"DTensor DeviceMesh {_PLACEMENTS} distribute_module distribute_tensor empty full init_device_mesh ones rand "
+        "randn zeros",
+    ),
+    "distributed._tensor.api": ("distributed.tensor", "DTensor distribute_module distribute_tensor"),
+    "distributed._tensor.debug": ("distributed.tensor.debug", "*"),
+    "distributed._tensor.device_mesh": ("distributed.device_mesh", "*"),
+    "distributed._tensor.experimental": ("distributed.tensor.experimental", "implicit_replication"),
+    "distributed._tensor.placement_types": ("distributed.placement", _PLACEMENTS),
+    "distributed._tensor.random": ("distributed.tensor._random", "*"),
+    "distributed.checkpoint.default_planner": ("distributed.checkpoint", "DefaultLoadPlanner DefaultSavePlanner"),
+    "distributed.checkpoint.filesystem": ("distributed.checkpoint", "FileSystemReader FileSystemWriter"),
+    "distributed.checkpoint.state_dict_loader": ("distributed.checkpoint", "load load_state_dict"),
+    "distributed.checkpoint.state_dict_saver": ("distributed.checkpoint", "async_save save save_state_dict"),
+    "distributed.fsdp.api": ("distributed.fsdp._options", "*"),
+    "distributed.fsdp.fully_sharded_data_parallel": ("distributed.fsdp", "*"),
+    "distributed.tensor.device_mesh": ("distributed.device_mesh", "*"),
+    "distributed.tensor.parallel.api": ("distributed.tensor.parallel", "parallelize_module"),
+    "distributed.tensor.parallel.style": (
+        "distributed.tensor.parallel",
+        "ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleInputOutput PrepareModuleOutput "
+        "RowwiseParallel SequenceParallel",
+    ),
     "optim._adafactor": ("optim.matrices", "Adafactor"),
     "optim._muon": ("optim.matrices", "Muon"),
     "optim.adadelta": ("optim.adaptive", "Adadelta"),
@@ -62,7 +94,10 @@ class _Finder:
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         package, _, place = name.partition(".")
-        return ModuleSpec(name, _Loader) if package == _HERE and place in PLACES else None  # type: ignore[arg-type]
+        if package != _HERE or place not in PLACES:
+            return None
+        is_package = any(other.startswith(f"{place}.") for other in PLACES)
+        return ModuleSpec(name, _Loader, is_package=is_package)  # type: ignore[arg-type]
 
 
 class _Loader:
@@ -74,7 +109,7 @@ class _Loader:
     def exec_module(module: ModuleType) -> None:
         home_name, text = PLACES[module.__name__.partition(".")[2]]
         home = importlib.import_module(f"{_HERE}.{home_name}")
-        names = text.split()
+        names = home.__all__ if text == "*" else text.split()
 
         def __getattr__(name: str) -> Any:
             if name in names:
@@ -87,14 +122,25 @@ class _Loader:
         )
 
 
+@functools.lru_cache(None)
+def names_of_modules(package: str) -> set[str]:
+    """The modules right below a package ("" for the whole): those of its folder, and those of the table."""
+    owner = sys.modules[f"{_HERE}.{package}".rstrip(".")]
+    assert owner.__spec__ is not None
+    found = {module.name for module in pkgutil.iter_modules(owner.__spec__.submodule_search_locations)}
+    found |= {place.rpartition(".")[2] for place in PLACES if place.rpartition(".")[0] == package}
+    # `__main__` is the command line; libraries of devices are no modules.
+    return {name for name in found if name != "__main__" and not name.startswith("libstrided")}
+
+
 def modules_of(package: str) -> Callable[[str], Any]:
-    """A ``__getattr__`` for a package: its modules in the table load when they are first asked for."""
+    """A ``__getattr__`` for a package: its modules load when they are first asked for."""
+    full = f"{_HERE}.{package}"
 
     def __getattr__(name: str) -> Any:
-        if f"{package}.{name}" in PLACES:
-            return importlib.import_module(f"{_HERE}.{package}.{name}")
-        shown = sys.modules[f"{_HERE}.{package}"].__name__
-        raise AttributeError(f"module {shown!r} has no attribute {name!r}")
+        if not name.startswith("__") and name in names_of_modules(package):
+            return importlib.import_module(f"{full}.{name}")
+        raise AttributeError(f"module {sys.modules[full].__name__!r} has no attribute {name!r}")
 
     return __getattr__
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .. import _C
 from .._calls.overrides import overridable
+from .._seat.places import modules_of, names_of_modules
 from . import anomaly_mode, forward_ad, function, functional, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
@@ -32,16 +33,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("profiler", "variable"):  # which load when they are first used
-        import importlib
-
-        return importlib.import_module(f".{name}", __package__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = modules_of("autograd")
 
 
 def __dir__() -> list[str]:
-    return sorted(globals().keys() | {"profiler", "variable"})
+    return sorted(globals().keys() | names_of_modules("autograd"))
 
 
 _run, _zeros_like = _C.functions["_backward"], _C.functions["zeros_like"]

@@ -13,9 +13,9 @@ A program runs as several ranks.  ``world()`` is the Communicator of all of them
 
 from __future__ import annotations
 
-import importlib as _importlib
 import os as _os
 
+from .._seat.places import modules_of as _modules_of
 from . import tensor
 from ._backends import *
 from ._backends import __all__ as _names_of_backends
@@ -89,25 +89,4 @@ def is_available() -> bool:
     return True
 
 
-def __getattr__(name):
-    if name in (
-        "_composable",
-        "_tensor",
-        "algorithms",
-        "autograd",
-        "checkpoint",
-        "distributed_c10d",
-        "elastic",
-        "files",
-        "fsdp",
-        "launch",
-        "linalg",
-        "nn",
-        "optim",
-        "pipelining",
-        "rendezvous",
-        "rpc",
-        "run",
-    ):
-        return _importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = _modules_of("distributed")

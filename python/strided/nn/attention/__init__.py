@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import importlib
 from collections.abc import Iterator
 from typing import Any
 
+from ..._seat.places import modules_of
 from . import flex_attention
 
 __all__ = ["SDPBackend", "bias", "flex_attention", "sdpa_kernel"]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "bias":  # it needs nn.functional, which may be loading
-        return importlib.import_module(f"{__name__}.bias")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = modules_of("nn.attention")  # bias needs nn.functional, which may be loading
 
 
 class SDPBackend(enum.IntEnum):

@@ -1,7 +1,0 @@
-"""Meshes under PyTorch's other name (``strided.distributed.tensor.device_mesh``)."""
-
-from __future__ import annotations
-
-from ..device_mesh import DeviceMesh, init_device_mesh
-
-__all__ = ["DeviceMesh", "init_device_mesh"]
