@@ -550,6 +550,8 @@ void register_overload(const char* signature, const char* doc, unsigned where, c
   Overload o = make_overload(signature, callable, context);
   o.doc = doc;
   o.resizes_out = where & kResizesOut;
+  o.positions = where & kPositions;
+  o.joins = where & kJoins;
   if (where & kFunction) add(o.name, o);
   if (where & kMethod) {
     const size_t dot = o.name.rfind('.');

@@ -46,10 +46,10 @@ struct Overload {
   std::vector<std::string> fields;  // names of the result's parts
   int positional = 0;
   int variadic = -1;
-  bool writes_out = false;   // the last parameter is out=, served after the call
-  bool resizes_out = false;  // without a warning
-  int pins = -1;             // the parameter pin_memory=, served after the call too
-  bool gathers = false;      // the variadic parameter is `const Dims&` (Note [Integers one by one])
+  bool writes_out = false;                                     // the last parameter is out=, served after the call
+  bool resizes_out = false, positions = false, joins = false;  // what out= is like (Where in bind/bind.h)
+  int pins = -1;                                               // the parameter pin_memory=, served after the call too
+  bool gathers = false;  // the variadic parameter is `const Dims&` (Note [Integers one by one])
   PyObject *return_type = nullptr, *out_type = nullptr;  // of several results; of those that out= holds
   // What the C++ side gives: conversions are chosen by its parameter types.
   int arity = 0;

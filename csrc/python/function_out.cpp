@@ -34,15 +34,14 @@ std::vector<Tensor> inputs_of(PyObject* const* slots, size_t n) {
 
 // Positions go into int64 only: other dtypes would round large ones.
 void check_positions(const Overload& o, size_t part, const Tensor& result, const Tensor& out) {
-  const bool positions = part < o.fields.size() ? o.fields[part] == "indices" : o.name.compare(0, 3, "arg") == 0;
+  const bool positions = part < o.fields.size() ? o.fields[part] == "indices" : o.positions;
   STRIDED_CHECK(!positions || result.dtype() != DType::Int64 || out.dtype() == DType::Int64, RuntimeError,
                 "Expected out tensor to have dtype long int, but got ", info_of(out.dtype()).written, " instead");
 }
 
 // A result that out= cannot hold is a TypeError for what joins tensors, as in PyTorch (write_out: RuntimeError).
 void check_joined(const Overload& o, const Tensor& result, const Tensor& out) {
-  const bool joins = o.params[0].type == "Tensor[]" && o.name != "linalg.multi_dot";
-  STRIDED_CHECK(!joins || can_cast(result.dtype(), out.dtype()), TypeError,
+  STRIDED_CHECK(!o.joins || can_cast(result.dtype(), out.dtype()), TypeError,
                 "torch.cat(): input types can't be cast to the desired output type ", out.dtype());
 }
 

@@ -27,8 +27,10 @@
 
 namespace strided::python {
 
-// kResizesOut: its out= is resized without a warning, as in PyTorch.
-enum Where : unsigned { kFunction = 1, kMethod = 2, kBoth = 3, kResizesOut = 4 };
+// Where a function is, and what its out= is like, as in PyTorch. kResizesOut: it is resized without a warning.
+// kPositions: it takes positions, as the field `indices` of several results does, so that it must be int64.
+// kJoins: the function joins tensors, and refuses an out= of a dtype that cannot hold them with a TypeError.
+enum Where : unsigned { kFunction = 1, kMethod = 2, kBoth = 3, kResizesOut = 4, kPositions = 8, kJoins = 16 };
 
 template <auto F>
 void def(const char* signature, const char* doc, unsigned where = kBoth) {

@@ -17,33 +17,34 @@ void bind_joins() {
       "Tensors side by side along an axis they have. Their other sizes must agree (RuntimeError); 1-d tensors without elements are\n"
       "skipped; different dtypes are promoted. ValueError for an empty list.\n\n"
       ">>> strided.cat([strided.zeros(1, 2), strided.ones(2, 2)])\ntensor([[0., 0.],\n        [1., 1.],\n        [1., 1.]])",
-      kFunction);
-  def<&cat>("concat(Tensor[] tensors, int dim=0, *, Tensor? out=None)", "Another name of cat.", kFunction);
-  def<&cat>("concatenate(Tensor[] tensors, int dim=0, *, Tensor? out=None)", "NumPy's name of cat.", kFunction);
+      kFunction | kJoins);
+  def<&cat>("concat(Tensor[] tensors, int dim=0, *, Tensor? out=None)", "Another name of cat.", kFunction | kJoins);
+  def<&cat>("concatenate(Tensor[] tensors, int dim=0, *, Tensor? out=None)", "NumPy's name of cat.",
+            kFunction | kJoins);
   def<&stack>(
       "stack(Tensor[] tensors, int dim=0, *, Tensor? out=None)",
       "Tensors of one shape along a new axis. RuntimeError when the shapes differ; different dtypes are promoted.\n\n"
       ">>> strided.stack([strided.tensor([1, 2]), strided.tensor([3, 4])], 1)\ntensor([[1, 3],\n        [2, 4]])",
-      kFunction);
+      kFunction | kJoins);
   def<&hstack>(
       "hstack(Tensor[] tensors, *, Tensor? out=None)",
       "cat along the second axis, for vectors along the only one.\n\n>>> strided.hstack([strided.tensor([1, 2]), strided.tensor([3])])\ntensor([1, 2, 3])",
-      kFunction);
+      kFunction | kJoins);
   const char* rows =
       "cat along the first axis of tensors made at least 2-dimensional: vectors become rows.\n\n"
       ">>> strided.vstack([strided.tensor([1, 2]), strided.tensor([3, 4])])\ntensor([[1, 2],\n        [3, 4]])";
-  def<&vstack>("vstack(Tensor[] tensors, *, Tensor? out=None)", rows, kFunction);
-  def<&vstack>("row_stack(Tensor[] tensors, *, Tensor? out=None)", "Another name of vstack.", kFunction);
+  def<&vstack>("vstack(Tensor[] tensors, *, Tensor? out=None)", rows, kFunction | kJoins);
+  def<&vstack>("row_stack(Tensor[] tensors, *, Tensor? out=None)", "Another name of vstack.", kFunction | kJoins);
   def<&dstack>(
       "dstack(Tensor[] tensors, *, Tensor? out=None)",
       "cat along the third axis of tensors made at least 3-dimensional.\n\n"
       ">>> strided.dstack([strided.tensor([1, 2]), strided.tensor([3, 4])])\ntensor([[[1, 3],\n         [2, 4]]])",
-      kFunction);
+      kFunction | kJoins);
   def<&column_stack>(
       "column_stack(Tensor[] tensors, *, Tensor? out=None)",
       "hstack with vectors as columns.\n\n"
       ">>> strided.column_stack([strided.tensor([1, 2]), strided.tensor([3, 4])])\ntensor([[1, 3],\n        [2, 4]])",
-      kFunction);
+      kFunction | kJoins);
   def<&block_diag>(
       "block_diag(Tensor[] *tensors)",
       "A matrix with the given ones along its diagonal and zeros elsewhere; numbers and vectors count as matrices of one row. RuntimeError\n"

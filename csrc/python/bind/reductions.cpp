@@ -212,11 +212,13 @@ void bind_extremes() {
   def<&argmax>(
       "argmax(Tensor input, int? dim=None, bool keepdim=False, *, Tensor? out=None)",
       "First position (int64) of the largest element along an axis, or in the flattened tensor; NaN counts as largest.\n"
-      "Not for bool and complex. IndexError without elements.\n\n>>> strided.argmax(strided.tensor([[1, 5], [7, 2]]))\ntensor(2)");
+      "Not for bool and complex. IndexError without elements.\n\n>>> strided.argmax(strided.tensor([[1, 5], [7, 2]]))\ntensor(2)",
+      kBoth | kPositions);
   def<&argmin>(
       "argmin(Tensor input, int? dim=None, bool keepdim=False, *, Tensor? out=None)",
       "First position (int64) of the smallest element along an axis, or in the flattened tensor; NaN counts as smallest.\n"
-      "Not for bool and complex. IndexError without elements.\n\n>>> strided.argmin(strided.tensor([[1, 5], [0, 2]]))\ntensor(2)");
+      "Not for bool and complex. IndexError without elements.\n\n>>> strided.argmin(strided.tensor([[1, 5], [0, 2]]))\ntensor(2)",
+      kBoth | kPositions);
 }
 
 void bind_norms() {

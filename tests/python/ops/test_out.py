@@ -205,6 +205,15 @@ def test_a_result_that_cannot_be_cast_leaves_all_parts_alone(name, f):
         assert all((out == (1 if i == bad else 3)).all() for i, out in enumerate(outs))
 
 
+def test_only_what_joins_tensors_says_so():
+    for product in (strided.chain_matmul, lambda *given, out: strided.linalg.multi_dot(given, out=out)):
+        with pytest.raises(RuntimeError, match="can't be cast to the desired output type Long"):
+            product(spd(), spd(), out=strided.empty(5, 5, dtype=strided.int64))
+    for join in (strided.concat, strided.row_stack, strided.column_stack, strided.dstack):
+        with pytest.raises(TypeError, match=r"torch.cat\(\): input types can't be cast"):
+            join([spd(), spd()], out=strided.empty(0, dtype=strided.int64))
+
+
 @pytest.mark.parametrize("name, f", CASES)
 def test_a_wrong_shape_leaves_all_parts_alone(name, f):
     expected = parts_of(f(spd(), None))
