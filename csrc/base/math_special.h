@@ -365,8 +365,8 @@ STRIDED_HD double igamma_temme(double a, double x, bool upper) {
 
 STRIDED_HD bool temme_applies(double a, double x) { return a > 200 && abs(x - a) < 0.4 * a; }
 
-// Regularised lower and upper incomplete gamma functions P(a, x), Q(a, x) = 1 - P(a, x). `least`: the part of a sum that
-// need not be added any more.
+// Regularised lower and upper incomplete gamma functions P(a, x), Q(a, x) = 1 - P(a, x). `least`: the part of a sum
+// that need not be added any more.
 STRIDED_HD double igamma(double a, double x, double least) {
   if (isnan(a) || isnan(x) || a < 0 || x < 0) return quiet_nan<double>();
   if (a == 0) return x > 0 ? 1 : quiet_nan<double>();
@@ -431,8 +431,8 @@ STRIDED_INLINE_HD float lgamma(float x) {
   return has_usual_lgamma(x) ? lgamma_usual(x) : static_cast<float>(special::lgamma(x));
 }
 
-// For float, in double and without branches: above 0 but for the neighbourhood of the root, where the terms cancel. The
-// sum of 1 / (x + k) is the derivative of the product of the x + k by that product.
+// For float, in double and without branches: above 0 but for the neighbourhood of the root, where the terms cancel.
+// The sum of 1 / (x + k) is the derivative of the product of the x + k by that product.
 STRIDED_HD bool has_usual_digamma(float x) { return (x > 0) & (abs(x - 1.4616321f) > 1e-3f) & (x < infinity<float>()); }
 STRIDED_INLINE_HD float digamma_usual(float x) {
   const double a = x;

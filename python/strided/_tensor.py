@@ -1,4 +1,4 @@
-"""Methods of Tensor that are written in Python: conversions, doors to other libraries, copying, printing."""
+"""Methods of Tensor that are written in Python: conversions, other libraries, copying, printing."""
 
 from __future__ import annotations
 

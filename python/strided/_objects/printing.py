@@ -262,12 +262,11 @@ def _tangent(t: Any) -> list[str]:
     return [] if tangent is None else [f"tangent={tangent}"]
 
 
-def tensor_repr(t: Any, default_dtype: Any = None, contents: str | None = None) -> str:
+def tensor_repr(t: Any, contents: str | None = None) -> str:
     """The text of a tensor, ``tensor(...)``: the same characters as PyTorch's.
 
     Args:
         t: a tensor of any dtype, shape and device.
-        default_dtype: the floating dtype that goes without saying; ``get_default_dtype()`` if None.
         contents: what stands in the place of the numbers.
 
     Returns:
@@ -278,16 +277,14 @@ def tensor_repr(t: Any, default_dtype: Any = None, contents: str | None = None) 
     >>> tensor_repr(torch.tensor([[1, 2], [30, 4]], dtype=torch.int32))
     'tensor([[ 1,  2],\\n        [30,  4]], dtype=torch.int32)'
     """
-    if default_dtype is None:
-        from strided import get_default_dtype
+    from strided import get_default_dtype
 
-        default_dtype = get_default_dtype()
     name = type(t).__name__
     prefix = "tensor(" if name in ("Tensor", "Parameter") else name + "("
     indent = len(prefix)
     if contents is None:
         contents = "..." if t.device.type == "meta" else _contents(t.detach(), indent)
-    return as_parameter(t, _with_suffixes(prefix + contents, _suffixes(t, default_dtype), indent))
+    return as_parameter(t, _with_suffixes(prefix + contents, _suffixes(t, get_default_dtype()), indent))
 
 
 def as_parameter(t: Any, text: str) -> str:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from .. import _C
 from ._streams import Event, Stream, current_stream, device
 
-_KINDS = {"b": "b", "i": "i", "u": "u", "f": "f", "c": "c"}
-
 
 def _typestr(dtype) -> str:
     if not dtype._traits["buffer_format"]:

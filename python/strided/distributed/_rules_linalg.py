@@ -188,7 +188,7 @@ def matrices(names: str, vectors: tuple[str, ...] = ()) -> Any:
                     values[name] = without_terms(sharded(value, like, func))
             given = {k: v for k, v in values.items() if isinstance(v, ShardedTensor)}
             if any(t.ndim > 2 - (k in vectors) for k, t in given.items()):
-                return _batches(func, args, values, given, vectors)
+                return _batches(func, values, given, vectors)
             numbers = [t for k, t in given.items() if k not in vectors]
             if numbers[0].ndim < 2:
                 raise RuntimeError(f"{func.__qualname__}: The input tensor A must have at least 2 dimensions.")
@@ -204,7 +204,7 @@ def matrices(names: str, vectors: tuple[str, ...] = ()) -> Any:
 _VECTORS_TOO = {"linalg.solve": ("A", "B"), "linalg.solve_ex": ("A", "B"), "linalg.lstsq": ("input", "b")}
 
 
-def _batches(func, args, values, given, vectors):
+def _batches(func, values, given, vectors):
     """Each operand gets the whole batch; the first one's matrices come together, the others follow it."""
     widths = {k: 1 if k in vectors else 2 for k in given}
     name = func.__qualname__.removeprefix("Tensor.")

@@ -190,9 +190,6 @@ def _padded(local, dims, value):
     return local
 
 
-_NEUTRAL = {"prod": 1, "all": True, "any": False, "logsumexp": float("-inf"), "amax": None, "amin": None}
-
-
 def _check_not_empty(func, x, dims):
     if any(x.shape[d] == 0 for d in dims):
         func(_f["empty"](x.shape, dtype=x.dtype), *([dims[0]] if len(dims) == 1 else []))  # raises

@@ -214,11 +214,6 @@ class Distribution:
         return f"{self.__class__.__name__}({', '.join(f'{n}: {text(self.__dict__[n])}' for n in names)})"
 
 
-def shape_of(value: Any) -> Size:
-    """The shape of a parameter, which may be a number."""
-    return value.size() if isinstance(value, strided.Tensor) else strided.Size()
-
-
 def given_one(probs: Any, logits: Any) -> None:
     """ValueError unless exactly one of the two is given."""
     if (probs is None) == (logits is None):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -348,8 +347,3 @@ def save_file(tensors: dict[str, Tensor], filename: Any, metadata: dict[str, str
     head, order = _layout(tensors, metadata)
     with replacing(filename) as fd:
         _f["_write_tensors"](fd, head, [_bytes(t) for t in order])
-
-
-def read_bytes(path: Any) -> Header:
-    """The header of a file, for ``inspect``."""
-    return read_header(map_path(os.fspath(path)))

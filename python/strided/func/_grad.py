@@ -134,7 +134,7 @@ def _pair(result, has_aux, function):
     return result
 
 
-def _chosen(argnums, args, kwargs=()):
+def _chosen(argnums, args):
     """The arguments that argnums names, and a function that puts others into their place."""
     if not (isinstance(argnums, int) or (isinstance(argnums, tuple) and all(isinstance(i, int) for i in argnums))):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
@@ -291,7 +291,7 @@ def _push(inputs, outputs, tangents, record):
     return [_zeros_like(y.detach()) if p is None else p for p, y in zip(products, outputs)]
 
 
-def _check_tangents(primals, tangents, leaves, given):
+def _check_tangents(leaves, given):
     for x, t in zip(leaves, given):
         if x.shape != t.shape:
             raise RuntimeError(
@@ -326,7 +326,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     for what, values in (("primals", leaves), ("tangents", given)):
         _tensors_only(values, f"{name}: Expected {what} to be a tuple that only contain Tensors, got {{}}")
     inputs = Inputs(leaves)
-    _check_tangents(primals, tangents, leaves, given)
+    _check_tangents(leaves, given)
     with enable_grad():
         # With nodes of their own, not leaves: the function may write to its inputs.
         duals = [batched(_f["_dual"](x), inputs.levels) for x in inputs.plain]

@@ -205,7 +205,7 @@ def _index_select(input, dim, index):
     return getitem(input, (*[_ALL] * (negative(dim, input.ndim) + input.ndim), index))
 
 
-def _full_index(input, dim, index, shape):
+def _full_index(dim, index, shape):
     """index, of one axis, for each element of `shape` along dim."""
     d = negative(dim, len(shape)) + len(shape)
     return index.reshape([-1 if i == d else 1 for i in range(len(shape))]).expand(shape)
@@ -215,13 +215,13 @@ def _full_index(input, dim, index, shape):
 @_of_a_row
 def _index_add(input, dim, index, source, *, alpha=1):
     source = source if alpha == 1 else alpha * source
-    return _f["scatter_add"](input, dim, _full_index(input, dim, index, source.shape), source)
+    return _f["scatter_add"](input, dim, _full_index(dim, index, source.shape), source)
 
 
 @by_calls("index_copy")
 @_of_a_row
 def _index_copy(input, dim, index, source):
-    return _f["scatter"](input, dim, _full_index(input, dim, index, source.shape), source)
+    return _f["scatter"](input, dim, _full_index(dim, index, source.shape), source)
 
 
 @by_calls("index_reduce")
@@ -251,7 +251,7 @@ def _index_fill(input, dim, index, value):
     shape[dim] = index.numel()
     if isinstance(value, Tensor):
         value = value.to(input.dtype).expand(shape)
-    return _f["scatter"](input, dim, _full_index(input, dim, index, shape), value)
+    return _f["scatter"](input, dim, _full_index(dim, index, shape), value)
 
 
 @by_calls("take")

@@ -88,7 +88,7 @@ def draw_batched(func: Any, args: Any, kwargs: Any) -> Any:
     try:
         first = tensors[0]
         if name in _LIKE:
-            value = _without(first, different)
+            value = _without(first)
             values["input"] = value.expand((*(level.size for level in different), *first.shape))
             return batched(call(func, parameters, values), different)
         if any(level not in different for level in levels):
@@ -125,6 +125,6 @@ def draw_batched(func: Any, args: Any, kwargs: Any) -> Any:
         _C._set_drawer(drawer)
 
 
-def _without(t, levels):
+def _without(t):
     """A tensor of the shape, dtype and device of t, without values."""
     return _C.functions["empty"]((), dtype=t.dtype, device=t.device).expand(t.shape)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .._typing import Any
 
 _f = _C.functions
-Rule = "Callable[[Any, tuple, dict], Any]"
 
 RULES: dict[str, Any] = {}  # of functions of the compiled core, by name, without "Tensor."
 COMPOSED: dict[str, Any] = {}  # of functions written in Python, where their parts do not say it

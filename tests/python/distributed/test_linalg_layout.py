@@ -71,7 +71,7 @@ def test_grid_and_matrix_refuse_what_does_not_fit():
 @pytest.mark.parametrize(("m", "n", "block"), [(0, 3, 2), (1, 1, 4), (9, 5, 2), (6, 8, 2), (7, 12, 3)])
 def test_moves_between_layouts(ranks, m, n, block):
     full = random(m, n, dtype=torch.complex128)
-    order = torch.randperm(n, generator=torch.Generator().manual_seed(1)).tolist()
+    order = torch.randperm(m, generator=torch.Generator().manual_seed(1)).tolist()
     row, col = m // 3, n // 2
 
     def program(linalg, grid):
@@ -79,7 +79,7 @@ def test_moves_between_layouts(ranks, m, n, block):
         part = transfer.window(A, row, col, m - row, n - col)
         back = A.new((m, n))
         transfer.put_window(back, row, col, part)
-        moved = (linalg.adjoint(A), linalg.adjoint(A, conj=False), transfer.permute_columns(A, order))
+        moved = (linalg.adjoint(A), linalg.adjoint(A, conj=False), transfer.permute_rows(A, order))
         return [linalg.to_full(B) for B in (A, part, back, *moved, A.eye(m, n))]
 
     A, part, back, adjoint, transposed, permuted, eye = on_ranks(ranks, program)
@@ -87,7 +87,7 @@ def test_moves_between_layouts(ranks, m, n, block):
     expected[row:, col:] = full[row:, col:]
     assert torch.equal(A, full) and torch.equal(part, full[row:, col:]) and torch.equal(back, expected)
     assert torch.equal(adjoint, full.mH.resolve_conj()) and torch.equal(transposed, full.mT)
-    assert torch.equal(permuted, full[:, order]) and torch.equal(eye, torch.eye(m, n, dtype=full.dtype))
+    assert torch.equal(permuted, full[order]) and torch.equal(eye, torch.eye(m, n, dtype=full.dtype))
 
 
 @pytest.mark.parametrize(("ranks", "dtype"), RANKS_AND_DTYPES)

@@ -39,8 +39,6 @@ __all__ = [
     "register_fsdp_forward_method",
 ]  # fmt: skip
 
-_f = _C.functions
-
 
 @dataclasses.dataclass(frozen=True)
 class MixedPrecisionPolicy:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ... import _C
 from ...autograd import Function
 from ._layout import Matrix
 from ._lu import lu_inplace, row_order
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..._typing import Tensor
-
-_f = _C.functions
 
 
 class _Rows(Function):

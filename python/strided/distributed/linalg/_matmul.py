@@ -54,16 +54,15 @@ def column_panel(A: Matrix, first: int, end: int, owner: int, rows: slice = slic
     return broadcast(grid.row_comm, panel, owner)
 
 
-def row_panel(A: Matrix, first: int, end: int, owner: int, cols: slice = slice(None)) -> Tensor:
-    """A[first : end, columns of the piece] on every process of the column: a copy."""
+def row_panel(A: Matrix, first: int, end: int, owner: int) -> Tensor:
+    """A[first : end] of the columns of the piece, on every process of the column: a copy."""
     grid = A.grid
-    width = len(range(*cols.indices(A.local.shape[1])))
     if grid.row == owner:
         at = A.rows.local(first)
-        panel = A.local[at : at + end - first, cols].clone()
+        panel = A.local[at : at + end - first].clone()
         panel = panel if panel.is_contiguous() else panel.contiguous()
     else:
-        panel = A.local.new_empty((end - first, width))
+        panel = A.local.new_empty((end - first, A.local.shape[1]))
     return broadcast(grid.column_comm, panel, owner)
 
 

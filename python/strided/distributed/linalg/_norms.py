@@ -34,11 +34,3 @@ def sums(A: Matrix, dim: int) -> Tensor:
     """The sums of sizes of this process's columns (dim=0) or rows (dim=1)."""
     total = A.local.abs().sum(dim)
     return all_reduce(A.grid.column_comm if dim == 0 else A.grid.row_comm, total)
-
-
-def largest_sum(A: Matrix, dim: int) -> float:
-    """The largest sum of sizes of a column (dim=0) or row."""
-    total = sums(A, dim)
-    here = total.max().item() if total.numel() else 0.0
-    comm = A.grid.row_comm if dim == 0 else A.grid.column_comm
-    return all_numbers(comm, [math.inf if math.isnan(here) else here], "max")[0]

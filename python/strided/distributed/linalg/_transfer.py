@@ -17,8 +17,6 @@ from ._layout import Matrix, takes_matrices
 if TYPE_CHECKING:
     from ..._typing import Any, Sequence, Tensor
 
-_f = _C.functions
-
 
 class Ring:
     """A broadcast that goes from neighbour to neighbour and does not wait (the "increasing ring" of A. Petitet, R. C.
@@ -237,14 +235,19 @@ def put_window(A: Matrix, row: int, col: int, part: Matrix) -> None:
     _copied(part, places(part), A, places(A, row, col))
 
 
-def permute_columns(A: Matrix, order: Sequence[int]) -> Matrix:
-    """A[:, order]; along the rows of the grid only."""
-    return _permuted(A, order, 1)
-
-
 def permute_rows(A: Matrix, order: Sequence[int]) -> Matrix:
     """A[order]; along the columns of the grid only."""
-    return _permuted(A, order, 0)
+    target, to = A.new(A.shape, None), inverse_order(order)
+    columns = list(range(A.local.shape[1]))
+
+    def source(rank):
+        return [to[i] for i in A.rows.indices(rank)], columns
+
+    def there(rank):
+        return A.rows.indices(rank), columns
+
+    exchange(A.grid.column_comm, A.local, source, target.local, there, limit=max(1, panel_size(A) // A.grid.rows))
+    return target
 
 
 def inverse_order(order: Sequence[int]) -> list[int]:
@@ -253,22 +256,6 @@ def inverse_order(order: Sequence[int]) -> list[int]:
     for i, g in enumerate(order):
         result[g] = i
     return result
-
-
-def _permuted(A: Matrix, order: Sequence[int], dim: int) -> Matrix:
-    target, to = A.new(A.shape, None), inverse_order(order)
-    axis, comm = (A.rows, A.grid.column_comm) if dim == 0 else (A.cols, A.grid.row_comm)
-    others = list(range(A.local.shape[1 - dim]))
-
-    def source(rank):
-        moved = [to[i] for i in axis.indices(rank)]
-        return (moved, others) if dim == 0 else (others, moved)
-
-    def there(rank):
-        return (axis.indices(rank), others) if dim == 0 else (others, axis.indices(rank))
-
-    exchange(comm, A.local, source, target.local, there, limit=max(1, panel_size(A) // A.grid.rows))
-    return target
 
 
 def _copied(source: Matrix, source_at: Where, target: Matrix, target_at: Where) -> Tensor:

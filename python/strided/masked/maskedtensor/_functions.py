@@ -65,7 +65,7 @@ def call(func: Any, args: Any, kwargs: Any) -> Any:
     if name in _OF_DATA:
         return func(*_part(args, _data), **_part(kwargs, _data))
     if name in _CASTS or name in _MADE_LIKE:
-        return _made_like(func, name, args, kwargs)
+        return _made_like(func, args, kwargs)
     warnings.warn(f"{name} is not implemented for MaskedTensor.", UserWarning, stacklevel=3)
     return NotImplemented
 
@@ -151,7 +151,7 @@ def _moved(func: Any, args: Any, kwargs: Any) -> Any:
     return _wrapped(data, mask != 0 if bare else mask)
 
 
-def _made_like(func: Any, name: str, args: Any, kwargs: Any) -> Any:
+def _made_like(func: Any, args: Any, kwargs: Any) -> Any:
     first = args[0]
     if not isinstance(first, MaskedTensor):  # plain.type_as(masked)
         return func(*_part(args, _data), **_part(kwargs, _data))

@@ -52,7 +52,7 @@ def _ignores_factor(mode, antialias_or_bytes, n, out):
     return out == n and mode in _AXES and (mode != "bicubic" or antialias_or_bytes)
 
 
-def _sources(n, out, scale, align, dtype, device):
+def _sources(out, scale, align, dtype, device):
     """For each place of the output, where it is in the input."""
     at = strided.arange(out, dtype=dtype, device=device)
     return at * scale if align else (at + 0.5) * scale - 0.5
@@ -114,7 +114,7 @@ def _mixed(x, axis, taps):
 def _linear(x, axis, out, factor, align, mix):
     n = x.size(axis)
     dtype = strided.float64 if x.dtype == strided.float64 else strided.float32
-    at = _sources(n, out, _scale(n, out, factor, align), align, dtype, x.device).clamp_(min=0)
+    at = _sources(out, _scale(n, out, factor, align), align, dtype, x.device).clamp_(min=0)
     low = at.long().clamp_(max=n - 1)
     part = (at - low).clamp_(0, 1)
     return mix(x, axis, [(low, 1 - part), ((low + 1).clamp_(max=n - 1), part)])
@@ -123,7 +123,7 @@ def _linear(x, axis, out, factor, align, mix):
 def _bicubic(x, axis, out, factor, align, mix):
     n = x.size(axis)
     dtype = strided.float64 if x.dtype == strided.float64 else strided.float32
-    at = _sources(n, out, _scale(n, out, factor, align), align, dtype, x.device)
+    at = _sources(out, _scale(n, out, factor, align), align, dtype, x.device)
     low = at.floor()
     weights = _cubic(at - low)
     return mix(x, axis, [((low.long() + i - 1).clamp_(0, n - 1), w) for i, w in enumerate(weights)])

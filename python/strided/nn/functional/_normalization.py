@@ -162,7 +162,7 @@ def instance_norm(
     return _affine(_wide(made), _channelwise(weight, input.ndim), _channelwise(bias, input.ndim)).to(input.dtype)
 
 
-def _last_axes(name, input, normalized_shape, **tensors):
+def _last_axes(input, normalized_shape, **tensors):
     shape = tuple(normalized_shape)
     if len(shape) < 1:
         raise RuntimeError(
@@ -202,7 +202,7 @@ def _layer_norm(input, normalized_shape, weight, bias, eps):
     """The result, the means and 1 / sqrt(var + eps); these two as they were computed, with axes of size 1."""
     if _is_plain(input, weight, bias):
         return _native_layer_norm(input, normalized_shape, weight, bias, eps)
-    dims = _last_axes("layer_norm", input, normalized_shape, weight=weight, bias=bias)
+    dims = _last_axes(input, normalized_shape, weight=weight, bias=bias)
     made, scale, mean, _ = _standardise(_wide(input), dims, eps)
     made = _affine(made, *(None if t is None else _wide(t) for t in (weight, bias)))
     return made.to(input.dtype), mean.detach(), scale.detach()
@@ -213,7 +213,7 @@ def rms_norm(
 ) -> Tensor:
     """Divided by the root of the mean of squares over the last axes, then scaled (Zhang and Sennrich, "Root Mean Square
     Layer Normalization", 2019).  eps is that of the dtype if None."""
-    dims = _last_axes("rms_norm", input, normalized_shape, weight=weight)
+    dims = _last_axes(input, normalized_shape, weight=weight)
     x = _wide(input)
     eps = strided.finfo(x.dtype).eps if eps is None else eps
     given = (x,) if weight is None else (x, weight)
