@@ -475,26 +475,14 @@ def _dir(self: Tensor) -> list[str]:
 
 
 def install(Tensor) -> None:
-    """Puts the methods of this file onto the Tensor type."""
+    """Puts the methods of this file onto the Tensor type: its public functions, and those of operators."""
     own = {
         name: value
         for name, value in globals().items()
-        if callable(value)
-        and getattr(value, "__module__", None) == __name__
-        and name
-        not in (
-            "install",
-            "overridable_method",
-            "_caster",
-            "_converted",
-            "_rebuild",
-            "_rebuild_meta",
-            "_rebuild_type",
-            "_as_type",
-            "_cuda_array_interface",
-            "type_",
-            "_mapped",
-        )
+        if getattr(value, "__module__", None) == __name__
+        and callable(value)
+        and (name.startswith("__") or not name.startswith("_"))
+        and value not in (install, type_)
     }
     for name, value in own.items():
         usual, last = _USUAL.get(name, (None, None))

@@ -38,3 +38,12 @@ def test_public_names_are_those_of_all():
         stray = [n for n in dir(strided) if isinstance(getattr(strided, n), types.ModuleType) and not n.startswith("_")
                  and not getattr(strided, n).__name__.startswith("strided")]  # fmt: skip
         assert not stray
+
+
+def test_helpers_are_no_methods():
+    from strided import _tensor
+
+    helpers = {
+        n for n, v in vars(_tensor).items() if n[0] == "_" != n[1] and getattr(v, "__module__", "") == "strided._tensor"
+    }
+    assert "_row_strides" in helpers and not helpers & set(dir(strided.Tensor))
