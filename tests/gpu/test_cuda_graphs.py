@@ -165,6 +165,8 @@ def test_random_numbers_are_other_ones_in_each_replay():
         lambda x: torch.ones(3).cuda(),
         lambda x: x.copy_(torch.ones(4).pin_memory(), non_blocking=True),
         lambda x: x.nonzero(),
+        lambda x: torch.linalg.qr(x.reshape(2, 2)),
+        lambda x: torch.linalg.svdvals(x.reshape(2, 2)),
         lambda x: cuda.synchronize(),
         lambda x: cuda.current_stream().synchronize(),
     ],
@@ -185,6 +187,21 @@ def test_what_cannot_be_captured_says_so(what):
     graph, y = captured(lambda: x + 1)
     graph.replay()
     assert y.tolist() == [2.0] * 4
+
+
+def test_fourier_transforms_whose_plans_are_made_in_the_capture():
+    """The memory of a plan is the graph's: it is kept, however many other plans come after it."""
+    x = torch.ones(3, 21, device="cuda")
+    graph, (y, z) = captured(lambda: (torch.fft.fft(x), torch.fft.irfft(torch.fft.rfft(x))))
+    for n in range(2, 270):
+        torch.fft.fft(torch.ones(n, device="cuda"))
+    for seed in range(2):
+        torch.manual_seed(seed)
+        new = torch.randn(3, 21)
+        x.copy_(new)
+        graph.replay()
+        torch.testing.assert_close(y.cpu(), torch.fft.fft(new), rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(z.cpu(), torch.fft.irfft(torch.fft.rfft(new)), rtol=1e-4, atol=1e-4)
 
 
 def test_streams_that_join_a_capture():

@@ -1,16 +1,18 @@
 #include "cuda/fft/cufft.h"
 
+#include <algorithm>
 #include <list>
 #include <mutex>
 
 #include "cuda/runtime/allocator.h"
+#include "cuda/runtime/capture.h"
 
 namespace strided {
 namespace cuda {
 namespace {
 
 constexpr NvidiaLibrary kLibrary{"cuFFT", "cufft", "STRIDED_CUFFT_LIBRARY", "Fourier transforms"};
-constexpr size_t kMostPlans = 256;  // kept while no call uses them
+constexpr size_t kMostPlans = 256;  // kept while no call uses them, beside those of graphs
 
 const CuFft* open(const char* operation) {
   const OpenLibrary opened = open_library(kLibrary, operation);
@@ -71,7 +73,7 @@ bool FftShape::operator==(const FftShape& o) const {
 }
 
 LentFftPlan::LentFftPlan(const CuFft& library, const char* operation, int device, const FftShape& shape)
-    : library_(library), kept_{device, current_stream(device), shape, 0, 0} {
+    : library_(library), kept_{device, current_stream(device), shape, 0, 0, false} {
   {
     const std::lock_guard<std::mutex> lock(plans().mutex);
     for (auto p = plans().free.begin(); p != plans().free.end(); ++p) {
@@ -90,12 +92,17 @@ LentFftPlan::LentFftPlan(const CuFft& library, const char* operation, int device
   if (status != 0) raise_fft_failure(operation, failed, status);
 }
 LentFftPlan::~LentFftPlan() {
+  kept_.captured = kept_.captured || capturing(kept_.device);
   const std::lock_guard<std::mutex> lock(plans().mutex);
-  plans().free.push_front(kept_);
-  if (plans().free.size() <= kMostPlans) return;
-  const OnDevice guard(plans().free.back().device);
-  static_cast<void>(library_.cufftDestroy.f(plans().free.back().plan));
-  plans().free.pop_back();
+  auto& free = plans().free;
+  free.push_front(kept_);
+  const auto is_captured = [](const Kept& kept) { return kept.captured; };
+  const auto others = free.size() - static_cast<size_t>(std::count_if(free.begin(), free.end(), is_captured));
+  if (others <= kMostPlans) return;
+  const auto oldest = std::find_if_not(free.rbegin(), free.rend(), is_captured);
+  const OnDevice guard(oldest->device);
+  static_cast<void>(library_.cufftDestroy.f(oldest->plan));
+  free.erase(std::prev(oldest.base()));
 }
 
 }  // namespace cuda

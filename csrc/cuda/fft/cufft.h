@@ -29,7 +29,8 @@ struct FftShape {
 // Plans of cuFFT.
 // To make one takes a millisecond or more and memory of the device, so they are kept: those of the last shapes, on the
 // stream they were used on. One is lent for the time of a call, as its stream and its work are set before each; work is
-// memory of our allocator.
+// memory of our allocator. A graph goes on using the memory of a plan that it was captured with, so such a plan is never
+// destroyed.
 class LentFftPlan {
  public:
   LentFftPlan(const CuFft& library, const char* operation, int device, const FftShape& shape);  // current stream
@@ -45,6 +46,7 @@ class LentFftPlan {
     FftShape shape;
     int plan;
     size_t bytes;
+    bool captured;
   };
 
  private:

@@ -12,6 +12,7 @@
 #include "base/complex.h"
 #include "cuda/fft/cufft.h"
 #include "cuda/pointwise/loop.h"
+#include "cuda/runtime/capture.h"
 #include "cuda/runtime/operations.h"
 
 namespace strided {
@@ -238,6 +239,7 @@ class Transform {
     s.in_distance = in_distance / in.item;
     s.out_step = out.step / out.item;
     s.out_distance = out_distance / out.item;
+    const OutsideCapture outside(plan_.device);  // to make a plan allocates, and an old one may go
     const LentFftPlan lent(f, plan_.name, plan_.device, s);
     const Workspace work(lent.work_bytes(), plan_.device);
     f.cufftSetStream(plan_.name, lent.plan(), stream_);

@@ -18,6 +18,7 @@
 #include "backend/elementwise.h"
 #include "cuda/linalg/linalg.h"
 #include "cuda/linalg/solver.h"
+#include "cuda/runtime/capture.h"
 #include "cuda/runtime/operations.h"
 
 namespace strided {
@@ -36,6 +37,12 @@ constexpr int type_row() {
 template <class T>
 constexpr int type_number = kDataTypes[type_row<T>()];
 
+// A capture has neither what waits for the device nor the memory that a handle makes for itself.
+const DecompositionPlan& outside_capture(const DecompositionPlan& plan) {
+  refuse_capture(plan.device, plan.name);
+  return plan;
+}
+
 // What all calls of one operation have in common.
 struct Call {
   const DecompositionPlan& plan;
@@ -45,7 +52,11 @@ struct Call {
   cudaStream_t stream;
 
   explicit Call(const DecompositionPlan& p)
-      : plan(p), guard(p.device), s(solver(p.name)), handle(s, p.name, p.device), stream(current_stream(p.device)) {}
+      : plan(outside_capture(p)),
+        guard(p.device),
+        s(solver(p.name)),
+        handle(s, p.name, p.device),
+        stream(current_stream(p.device)) {}
   void* h() const { return handle.get(); }
   void* params() const { return handle.params(); }
   // Many of cuSOLVER's functions count in int.

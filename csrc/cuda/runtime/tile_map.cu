@@ -3,9 +3,23 @@
 namespace strided {
 namespace cuda {
 
+namespace {
+
+// Maps are made by the driver, which wants a context: the current device's, which the run time binds to a thread with
+// its first call that needs one. Of a thread whose memory was all there already this may be the first.
+[[maybe_unused]] bool bind_context() {
+  int device = 0;
+  const bool bound = cudaGetDevice(&device) == cudaSuccess && cudaSetDevice(device) == cudaSuccess;
+  if (!bound) static_cast<void>(cudaGetLastError());
+  return bound;
+}
+
+}  // namespace
+
 #if STRIDED_EMULATED
 bool make_tile_map(TileMap& map, const TileMapPlan& plan) {
-  return ::cuda_emulation::make_tile_map(map.bytes, plan.data, plan.rank, plan.size, plan.stride, plan.box);
+  return bind_context() &&
+         ::cuda_emulation::make_tile_map(map.bytes, plan.data, plan.rank, plan.size, plan.stride, plan.box);
 }
 #elif defined(__HIPCC__)
 bool make_tile_map(TileMap&, const TileMapPlan&) { return false; }
@@ -36,8 +50,9 @@ Encode find_encode() {
 bool make_tile_map(TileMap& map, const TileMapPlan& plan) {
   static const Encode encode = find_encode();
   constexpr uint32_t step[kTileAxes] = {1, 1, 1, 1, 1};
-  return encode && encode(map.bytes, kUInt16, static_cast<uint32_t>(plan.rank), const_cast<void*>(plan.data), plan.size,
-                          plan.stride, plan.box, step, kNoInterleave, kSwizzle128, kL2By256, kZeros) == 0;
+  return encode && bind_context() &&
+         encode(map.bytes, kUInt16, static_cast<uint32_t>(plan.rank), const_cast<void*>(plan.data), plan.size,
+                plan.stride, plan.box, step, kNoInterleave, kSwizzle128, kL2By256, kZeros) == 0;
 }
 #endif
 

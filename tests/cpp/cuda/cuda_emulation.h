@@ -116,6 +116,9 @@ struct Devices {
   int (*of_stream)(cudaStream_t stream);                    // -1: there is no such stream
   void (*enter)();                                          // a DeviceAccess, until leave()
   void (*leave)();
+  bool (*refused)();  // whether a capture refuses now what allocates or waits
+  // Puts work into a stream, or into its capture; false where that has failed.
+  bool (*queue)(cudaStream_t stream, std::function<void()> work);
 };
 // Gives them to `library` (a handle of dlopen), if it has a function use_emulated_devices(const Devices*).
 void lend_devices(void* library);
@@ -287,8 +290,11 @@ T atomicAnd(T* at, cuda_emulation::Same<T> v) {
 
 // ---------------------------------------------------------------- the run-time library
 // As many devices as STRIDED_EMULATE_CUDA says (1 when unset), each with STRIDED_EMULATE_CUDA_MEMORY bytes (1 GiB when
-// unset) and compute capability STRIDED_EMULATE_CUDA_CAPABILITY (90 when unset). Everything is done when the call
-// returns, unless streams are late; errors are those CUDA would return.
+// unset), STRIDED_EMULATE_CUDA_SHARED bytes of shared memory for a block that asks (48 KiB when unset, so that what does
+// not fit is small enough to test) and compute capability STRIDED_EMULATE_CUDA_CAPABILITY (90 when unset). Everything is
+// done when the call returns, unless streams are late; errors are those CUDA would return. With STRIDED_EMULATE_FAULT=N
+// the N-th launch breaks the context, as an address outside of memory does: from then on every call that would need it
+// returns an error.
 enum cudaError_t : int {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,

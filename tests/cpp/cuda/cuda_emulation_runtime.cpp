@@ -71,11 +71,9 @@ size_t device_bytes() { return env("STRIDED_EMULATE_CUDA_MEMORY", size_t{1} << 3
 bool events_held = false;
 thread_local int current = 0;
 thread_local cudaError_t last = cudaSuccess;
+using cuda_emulation::is_broken;
+using cuda_emulation::note;
 
-cudaError_t note(cudaError_t error) {
-  if (error != cudaSuccess) last = error;
-  return error;
-}
 bool known(int device) { return device >= 0 && device < device_count(); }
 
 // Note [Closed device memory]
@@ -138,6 +136,11 @@ bool in_one_place(const void* data, size_t bytes, bool must_be_device) {
 
 namespace cuda_emulation {
 
+cudaError_t note(cudaError_t error) {
+  if (error != cudaSuccess) last = error;
+  return error;
+}
+
 namespace {
 // All blocks of all devices: a kernel may read another device's.
 void for_device_blocks(void (*f)(const void*, size_t)) {
@@ -175,6 +178,14 @@ const Devices devices = {
       guest = new DeviceAccess;
     },
     [] { delete guest; },
+    [] { return refused_by_captures(); },
+    [](cudaStream_t stream, std::function<void()> work) {
+      const auto run = [work] {
+        const DeviceAccess access;
+        work();
+      };
+      return queue(stream, {run, nullptr, nullptr}) == cudaSuccess;
+    },
 };
 }  // namespace
 void lend_devices(void* library) {
@@ -291,7 +302,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   p->maxThreadsPerBlock = 1024;
   p->maxThreadsPerMultiProcessor = 2048;
   p->l2CacheSize = 1 << 20;
-  p->sharedMemPerBlock = p->sharedMemPerBlockOptin = 48 << 10;  // so that what does not fit is small enough to test
+  p->sharedMemPerBlock = 48 << 10;
+  p->sharedMemPerBlockOptin = env("STRIDED_EMULATE_CUDA_SHARED", 48 << 10);
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
@@ -303,6 +315,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
+  if (is_broken()) return note(cudaErrorLaunchFailure);
   if (cuda_emulation::refused_by_captures()) return note(cudaErrorStreamCaptureUnsupported);
   cuda_emulation::finish_device(current);
   return cudaSuccess;
@@ -314,16 +327,19 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
 }
 
 cudaError_t cudaMalloc(void** data, size_t bytes) {
+  if (is_broken()) return note(cudaErrorLaunchFailure);
   if (cuda_emulation::refused_by_captures()) return note(cudaErrorStreamCaptureUnsupported);
   return allocate(data, bytes, current);
 }
 // (Both wait for everything.)
 cudaError_t cudaFree(void* data) {
+  if (is_broken()) return note(cudaErrorLaunchFailure);
   if (cuda_emulation::refused_by_captures()) return note(cudaErrorStreamCaptureUnsupported);
   cuda_emulation::finish_all();
   return release(data, true);
 }
 cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) {
+  if (is_broken()) return note(cudaErrorLaunchFailure);
   if (cuda_emulation::refused_by_captures()) return note(cudaErrorStreamCaptureUnsupported);
   return allocate(data, bytes, -1);
 }
@@ -333,6 +349,7 @@ cudaError_t cudaFreeHost(void* data) {
   return release(data, false);
 }
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  if (is_broken()) return note(cudaErrorLaunchFailure);
   const std::lock_guard<std::mutex> lock(memory().mutex);
   *total = device_bytes();
   *free = *total - memory().used[current];
@@ -394,12 +411,14 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (is_broken()) return note(cudaErrorLaunchFailure);
   if (cuda_emulation::disturbs_capture(stream) || (!stream && cuda_emulation::refused_by_captures()))
     return note(cudaErrorStreamCaptureUnsupported);
   cuda_emulation::finish(stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (is_broken()) return note(cudaErrorLaunchFailure);
   if (cuda_emulation::disturbs_capture(stream)) return note(cudaErrorStreamCaptureUnsupported);
   if (!cuda_emulation::has_work(stream)) return cudaSuccess;
   cuda_emulation::finish(stream);  // for the next time
@@ -409,6 +428,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return event->mark ? note(cuda_emulation::queue(stream, {nullptr, event->mark, nullptr})) : cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  if (is_broken()) return note(cudaErrorLaunchFailure);
   *event = new CUevent_st{current, !(flags & cudaEventDisableTiming), nullptr};
   return cudaSuccess;
 }
@@ -422,11 +442,13 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return note(cuda_emulation::queue(stream, {nullptr, nullptr, event->mark}));
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (is_broken()) return note(cudaErrorLaunchFailure);
   if (event->mark && event->mark->capture) return note(cudaErrorStreamCaptureUnsupported);
   if (event->mark) cuda_emulation::finish(*event->mark);
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (is_broken()) return note(cudaErrorLaunchFailure);
   if (events_held) return note(cudaErrorNotReady);
   if ((event->mark && event->mark->capture) || cuda_emulation::refused_by_captures())
     return note(cudaErrorStreamCaptureUnsupported);

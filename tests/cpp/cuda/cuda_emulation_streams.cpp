@@ -1,6 +1,7 @@
 #include "cuda_emulation_streams.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <set>
@@ -48,6 +49,20 @@ void do_one(CUstream_st* stream) {
 }
 
 }  // namespace
+
+namespace {
+std::atomic<bool> broken{false};
+// Counts launches; true for the one that breaks the context.
+bool is_faulty_launch() {
+  static const long at = [] {
+    const char* asked = std::getenv("STRIDED_EMULATE_FAULT");
+    return asked ? std::atol(asked) : 0;
+  }();
+  static std::atomic<long> launches{0};
+  return at > 0 && ++launches == at;
+}
+}  // namespace
+bool is_broken() { return broken; }
 
 cudaStream_t default_stream(int device) { return &all().first[device]; }
 
@@ -103,6 +118,7 @@ bool disturbs_capture(cudaStream_t stream) {
 }
 
 cudaError_t queue(cudaStream_t to, Work work) {
+  if (is_broken()) return cudaErrorLaunchFailure;
   const std::lock_guard<std::recursive_mutex> lock(all().mutex);
   CUstream_st* stream = stream_of(to);
   if (work.mark) work.mark->stream = stream;
@@ -145,6 +161,11 @@ void launch(cudaStream_t stream, dim3 grid, dim3 block, size_t dynamic_shared, b
   int device = 0;
   cudaGetDevice(&device);
   if (stream && stream->device != device) throw Error("a launch into a stream of a device that is not the current one");
+  if (is_broken()) return static_cast<void>(note(cudaErrorLaunchFailure));
+  if (is_faulty_launch()) {
+    broken = true;
+    return;  // the launch itself is no error
+  }
   if (queue(stream, {[=] { run(grid, block, dynamic_shared, asked, thread); }, nullptr, nullptr}) != cudaSuccess)
     throw Error("a launch into a stream whose capture has failed");
 }

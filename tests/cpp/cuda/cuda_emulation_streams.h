@@ -55,6 +55,11 @@ struct Capture {
   std::map<CUstream_st*, std::map<CUstream_st*, size_t>> behind{};
 };
 
+// Whether a launch has broken the context (STRIDED_EMULATE_FAULT).
+bool is_broken();
+// What the thread's next cudaGetLastError gives, if it is an error; gives it back.
+cudaError_t note(cudaError_t error);
+
 // Whether a call that a capture does not have is refused now; then the captures that refuse it are invalid.
 bool refused_by_captures();
 // Whether the stream is captured, which makes the capture invalid: the call waits for the stream.

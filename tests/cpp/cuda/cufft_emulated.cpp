@@ -1,8 +1,9 @@
 // cuFFT for emulated devices: the functions of csrc/cuda/fft/cufft_functions.h, made of the CPU's transforms, on device
-// memory that is opened for the time of a call. It is stricter than the real one. A plan must have a stream and work of
+// memory that is opened while the stream is at it. It is stricter than the real one. A plan must have a stream and work of
 // its own before each transform, and be of the current device; input, output and work must lie in that device's memory
 // as a whole, where a complex number may lie; work has an odd size and is overwritten, and so is the input of a
-// transform to real numbers. What is wrong is said on stderr, and given back as a status.
+// transform to real numbers. A plan must live as long as what was queued or captured with it. What is wrong is said on
+// stderr, and given back as a status.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -65,27 +66,19 @@ const Backend& cpu_backend() {
 
 #define RUN(...) return run(__func__, InvalidValue, InternalError, [&] { __VA_ARGS__ });
 
-void transform(const Plan& p, char* in, char* out, int direction) {
+// What the stream does when its turn comes.
+void compute(const Plan& p, int plan_number, char* in, char* out, int direction) {
   const bool from_real = !is_complex_type(p.in_type), to_real = !is_complex_type(p.out_type);
-  require(from_real || to_real || direction == cuda::kForward || direction == cuda::kInverse,
-          say("the direction", direction));
-  const int64_t half = p.n / 2 + 1, in_elements = to_real ? half : p.n, out_elements = from_real ? half : p.n;
+  const int64_t in_elements = to_real ? p.n / 2 + 1 : p.n;
   const int64_t in_size = size_of(p.in_type), out_size = size_of(p.out_type);
-  const int64_t complex = is_wide(p.in_type) ? 16 : 8;
-  auto side = [&](const char* name, const char* data, int64_t elements, int64_t step, int64_t distance, int64_t size) {
-    require(step > 0 && (distance > 0 || p.rows == 1), std::string(name) + " has a step or distance below 1");
-    require(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(complex) == 0,
-            std::string(name) + " does not lie where a complex number may");
-    require_memory(name, data, ((p.rows - 1) * distance + (elements - 1) * step + 1) * size, p.device);
-  };
-  side("the input", in, in_elements, p.in_step, p.in_distance, in_size);
-  side("the output", out, out_elements, p.out_step, p.out_distance, out_size);
-  require_memory("the work", p.work, static_cast<int64_t>(p.bytes), p.device);
-  if (in == out)
-    require(!from_real && !to_real && p.in_step == p.out_step && p.in_distance == p.out_distance,
-            "a transform in place has another layout on its other side");
   const int64_t shape = p.rows, in_stride = p.in_distance * in_size, out_stride = p.out_distance * out_size;
-  devices->enter();
+  {
+    const std::lock_guard<std::mutex> lock(plans().mutex);
+    if (plans().all.count(plan_number) == 0) {
+      std::fprintf(stderr, "emulated: cufftXtExec: its plan %d was destroyed before its turn came\n", plan_number);
+      std::abort();
+    }
+  }
   std::memset(p.work, 0xff, p.bytes);
   FftPlan plan;
   plan.name = "emulated cuFFT";
@@ -105,7 +98,30 @@ void transform(const Plan& p, char* in, char* out, int direction) {
   for (int64_t row = 0; to_real && row < p.rows; ++row)
     for (int64_t i = 0; i < in_elements; ++i)
       std::memset(in + row * in_stride + i * p.in_step * in_size, 0xff, static_cast<size_t>(in_size));
-  devices->leave();
+}
+
+void transform(const Plan& p, int number, char* in, char* out, int direction) {
+  const bool from_real = !is_complex_type(p.in_type), to_real = !is_complex_type(p.out_type);
+  require(from_real || to_real || direction == cuda::kForward || direction == cuda::kInverse,
+          say("the direction", direction));
+  const int64_t half = p.n / 2 + 1, in_elements = to_real ? half : p.n, out_elements = from_real ? half : p.n;
+  const int64_t in_size = size_of(p.in_type), out_size = size_of(p.out_type);
+  const int64_t complex = is_wide(p.in_type) ? 16 : 8;
+  auto side = [&](const char* name, const char* data, int64_t elements, int64_t step, int64_t distance, int64_t size) {
+    require(step > 0 && (distance > 0 || p.rows == 1), std::string(name) + " has a step or distance below 1");
+    require(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(complex) == 0,
+            std::string(name) + " does not lie where a complex number may");
+    require_memory(name, data, ((p.rows - 1) * distance + (elements - 1) * step + 1) * size, p.device);
+  };
+  side("the input", in, in_elements, p.in_step, p.in_distance, in_size);
+  side("the output", out, out_elements, p.out_step, p.out_distance, out_size);
+  require_memory("the work", p.work, static_cast<int64_t>(p.bytes), p.device);
+  if (in == out)
+    require(!from_real && !to_real && p.in_step == p.out_step && p.in_distance == p.out_distance,
+            "a transform in place has another layout on its other side");
+  const bool queued =
+      devices->queue(static_cast<cudaStream_t>(p.stream), [=] { compute(p, number, in, out, direction); });
+  require(queued, "the stream takes no work");
 }
 
 }  // namespace
@@ -121,6 +137,7 @@ EXPORT int cufftCreate(int* plan) {
 }
 EXPORT int cufftDestroy(int plan) {
   RUN(require(find(plan).device == devices->current(), "the plan is of another device than the current one");
+      require(!devices->refused(), "a capture waits for nothing"); devices->enter(); devices->leave();  // it waits
       const std::lock_guard<std::mutex> lock(plans().mutex); plans().all.erase(plan);)
 }
 EXPORT int cufftSetStream(int plan, void* stream) {
@@ -138,7 +155,8 @@ EXPORT int cufftSetWorkArea(int plan, void* work) {
 EXPORT int cufftXtMakePlanMany(int plan, int rank, long long* n, long long* in_shape, long long in_step,
                                long long in_distance, int in_type, long long* out_shape, long long out_step,
                                long long out_distance, int out_type, long long batch, size_t* bytes, int compute) {
-  RUN(Plan& p = find(plan); require(!p.made && rank == 1 && *n > 0 && batch > 0, "no such plan");
+  RUN(Plan& p = find(plan); require(!devices->refused(), "a capture has no memory for a plan");
+      require(!p.made && rank == 1 && *n > 0 && batch > 0, "no such plan");
       require(in_shape && out_shape, "without shapes, steps are not looked at"); p.in_type = type_of(in_type);
       p.out_type = type_of(out_type); const DType computed = type_of(compute); require(
           is_complex_type(computed) && is_wide(computed) == is_wide(p.in_type) &&
@@ -151,7 +169,8 @@ EXPORT int cufftXtExec(int plan, void* in, void* out, int direction) {
   RUN(Plan& p = find(plan); require(p.made, "the plan is not made");
       require(p.device == devices->current(), "the plan is of another device than the current one");
       require(p.has_stream && p.has_work, "the plan has no stream or no work"); last_stream = p.stream;
-      p.has_stream = p.has_work = false; transform(p, static_cast<char*>(in), static_cast<char*>(out), direction);)
+      p.has_stream = p.has_work = false;
+      transform(p, plan, static_cast<char*>(in), static_cast<char*>(out), direction);)
 }
 
 // All of them, with the parameters that the library calls them with.
