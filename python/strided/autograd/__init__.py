@@ -91,6 +91,9 @@ class Variable(metaclass=_VariableMeta):
         return made
 
 
+_is_checkpoint_valid = _Engine.is_checkpoint_valid  # as libraries with a checkpoint of their own call it
+
+
 def _given(grads, n):
     grads = [None] * n if grads is None else [grads] if isinstance(grads, _C.Tensor) else list(grads)
     if len(grads) != n:

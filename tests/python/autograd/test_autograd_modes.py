@@ -333,6 +333,18 @@ def test_traces_show_the_users_line():
     assert last[1].strip() == "y = x.sqrt()"
 
 
+@scenario
+def whether_all_leaves_are_filled(t):
+    seen = []
+    x = leaf(t)
+    y = x * 2
+    y.register_hook(lambda g: seen.append(t.autograd._is_checkpoint_valid()))
+    y.sum().backward(retain_graph=True)
+    t.autograd.grad(y.sum(), x, retain_graph=True)
+    y.sum().backward(inputs=[x])
+    return [*seen, t.autograd._is_checkpoint_valid()]
+
+
 @pytest.mark.parametrize("name_", scenario.names)
 def test_as_torch(name_):
     scenario.check(name_)
