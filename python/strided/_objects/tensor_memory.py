@@ -27,14 +27,14 @@ def set_(self, source: Any = None, storage_offset: int = 0, size: Any = None, st
         stride: contiguous if None.
 
     Raises:
-        RuntimeError: another dtype or device, or a tensor that gradients flow through.
+        RuntimeError: another dtype or device, a recorded call on a tensor that gradients flow through, or such a view.
 
     >>> x = torch.zeros(2)
     >>> x.set_(torch.arange(6.).untyped_storage(), 1, (2, 2), (2, 1))
     tensor([[1., 2.],
             [3., 4.]])
     """
-    if self.requires_grad and (self.grad_fn is not None or _f["is_grad_enabled"]()):
+    if self.requires_grad and (self._base is not None or _f["is_grad_enabled"]()):
         raise RuntimeError("set_: a tensor that wants a gradient cannot be given other memory; use detach() or no_grad")
     if source is None:
         made = _f["empty"]((0,), dtype=self.dtype, device=self.device)

@@ -82,15 +82,16 @@ def _leaves(actual: Any, expected: Any, options: _Options, place: tuple[Any, ...
         for i, (a, e) in enumerate(zip(actual, expected)):
             yield from _leaves(a, e, options, (*place, i))
     elif isinstance(actual, Mapping) and isinstance(expected, Mapping):
-        if set(actual) != set(expected):
-            missing, more = set(expected) - set(actual), set(actual) - set(expected)
+        ours, wanted = set(actual.keys()), set(expected.keys())  # iteration may give something else (TensorDict)
+        if ours != wanted:
+            missing, more = wanted - ours, ours - wanted
             options.fail(
                 "The keys of the mappings do not match:\n"
                 f"Missing keys in the actual mapping: {_ordered(missing)}\n"
                 f"Additional keys in the actual mapping: {_ordered(more)}",
                 place,
             )
-        for key in _ordered(expected):
+        for key in _ordered(wanted):
             yield from _leaves(actual[key], expected[key], options, (*place, key))
     else:
         yield _pair(actual, expected, options, place)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import strided
-from torch_compare import Scenarios, grads, kind, kind_of, name, numbers, outcome
+from torch_compare import Scenarios, grads, kind, kind_of, name, name_of, numbers, outcome
 from torch_compare import grid as leaf
 
 scenario = Scenarios("test_autograd_inplace")
@@ -581,6 +581,18 @@ def leaves_that_were_given_other_memory(t):
         after(lambda x, other: setattr(x, "data", x.data)),
         after(lambda x, other: x.data.add_(1)),
     ]
+
+
+@scenario
+def other_memory_for_results(t):
+    """As networks do that compute their inputs again from their outputs."""
+    x = leaf(t)
+    y = x * 2
+    y.untyped_storage().resize_(0)
+    with t.no_grad():
+        same = y.set_(t.tensor([5.0, 6.0, 7.0])) is y
+    found = grads(t, (y * y).sum(), x)
+    return [same, y.requires_grad, name_of(y.grad_fn), y, found, kind(lambda: grads(t, y.set_(x).sum(), x))]
 
 
 def test_memory_that_a_graph_holds_stays_when_its_tensor_gets_other_memory():

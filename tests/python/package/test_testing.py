@@ -91,6 +91,15 @@ def test_places_in_containers():
     )
 
 
+def test_mappings_whose_iteration_gives_no_keys():
+    class Rows(dict):
+        def __iter__(self):
+            return iter([{}, {}])
+
+    assert_close(Rows(a=T(1), b=T(2)), Rows(b=T(2), a=T(1)))
+    assert "Missing keys in the actual mapping: ['b']" in text_of(Rows(a=T(1)), Rows(a=T(1), b=T(2)))
+
+
 def test_messages_of_the_users_own():
     assert text_of(T([1.0]), T([2.0]), msg="mine") == "mine"
     assert text_of([1], [2], msg=lambda text: "HEAD " + text[:7]) == "HEAD Scalars"
