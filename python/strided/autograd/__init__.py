@@ -96,9 +96,9 @@ _is_checkpoint_valid = _Engine.is_checkpoint_valid  # as libraries with a checkp
 
 def _given(grads, n):
     grads = [None] * n if grads is None else [grads] if isinstance(grads, _C.Tensor) else list(grads)
-    if len(grads) != n:
+    if len(grads) < n:
         raise RuntimeError(f"got {n} tensors and {len(grads)} gradients")
-    return grads
+    return grads[:n]  # more are not read, as in PyTorch
 
 
 @overridable

@@ -414,10 +414,11 @@ def _attach(cls, ctx, tensors, results, recording, state):
                 if argument and (differentiable or not owned):
                     with no_grad():
                         same = _with_types(state, r.view_as, r)  # the user's types see this call, as in PyTorch
-                elif argument:
-                    same = r.detach()
                 else:
-                    same = _with_types(state, r.detach)
+                    same = r.detach()
+                    if not argument and type(r).__torch_function__ is not _C._disabled_torch_function_impl:
+                        same = same.as_subclass(type(r))
+                        vars(same).update(vars(r))
                 ctx._to_save = tuple(same if t is r and not argument else t for t in ctx._to_save)
                 r = same
         final.append(r)

@@ -370,7 +370,9 @@ def types_are_not_asked_for_attributes(t):
             raise NotImplementedError(func.__name__)
 
     def made(recorded=False):
-        return t.Tensor._make_subclass(Strict, t.ones(2), recorded)
+        x = t.Tensor._make_subclass(Strict, t.ones(2), recorded)
+        x.unit = "m"
+        return x
 
     def dirty(ctx, x):
         ctx.mark_dirty(x)
@@ -381,14 +383,15 @@ def types_are_not_asked_for_attributes(t):
         return x
 
     result = []
-    for forward in (lambda ctx, x: x, lambda ctx, x: made(), lambda ctx, x: t.ones(2), dirty, constant):
+    results = [lambda ctx, x: made(), lambda ctx, x: made(True), lambda ctx, x: t.ones(2)]
+    for forward in [lambda ctx, x: x, *results, dirty, constant]:
         body = {"forward": staticmethod(forward), "backward": staticmethod(lambda ctx, grad: grad)}
         function = type("F", (t.autograd.Function,), body)
         for x in (made(), made(True), t.ones(2), t.ones(2, requires_grad=True)):
             y = outcome(function.apply, x)
             if not isinstance(y, list):
                 with t._C.DisableTorchFunctionSubclass():
-                    y = [type(y).__name__, y.requires_grad, y.grad_fn is not None]
+                    y = [type(y).__name__, getattr(y, "unit", None), y.requires_grad, y.grad_fn is not None]
                     y.append(isinstance(function.apply(x).grad_fn, function._backward_cls))
             result.append(y)
     return result

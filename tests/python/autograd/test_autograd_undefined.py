@@ -91,6 +91,23 @@ def hooks_without_a_gradient(t):
     return [log, numbers(middle.grad), numbers(x.grad), replaced, numbers(y.grad)]
 
 
+@scenario
+def numbers_of_gradients(t):
+    x = leaf(t)
+    one, two, three = t.tensor(1.0), t.tensor(2.0), t.tensor(3.0)
+
+    def both(losses, given):
+        x.grad = None
+        t.autograd.backward(losses(), given)
+        return [numbers(x.grad), numbers(t.autograd.grad(losses(), x, given)[0])]
+
+    return [
+        both(lambda: [(x * 2).sum()], [one, two]),
+        both(lambda: ((x * 2).sum(), (x * x).sum()), (one, two, three)),
+        outcome(both, lambda: [(x * 2).sum(), x.sum()], [one]),
+    ]
+
+
 @pytest.mark.parametrize("name_", scenario.names)
 def test_as_torch(name_):
     scenario.check(name_)
