@@ -8,7 +8,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from .. import _C
-from .._calls.overrides import overridable_method
+from .._calls.overrides import DisableTorchFunctionSubclass, overridable_method
 from . import storage as _storage
 
 if TYPE_CHECKING:
@@ -34,6 +34,12 @@ def set_(self, source: Any = None, storage_offset: int = 0, size: Any = None, st
     tensor([[1., 2.],
             [3., 4.]])
     """
+    with DisableTorchFunctionSubclass():  # types are not asked, as in PyTorch
+        _set(self, source, storage_offset, size, stride)
+    return self
+
+
+def _set(self, source, storage_offset, size, stride):
     if self.requires_grad and (self._base is not None or _f["is_grad_enabled"]()):
         raise RuntimeError("set_: a tensor that wants a gradient cannot be given other memory; use detach() or no_grad")
     if source is None:
@@ -55,7 +61,6 @@ def set_(self, source: Any = None, storage_offset: int = 0, size: Any = None, st
     if made.device != self.device:
         raise RuntimeError(f"set_: the tensor is on device {self.device}, the source on {made.device}")
     _f["_set_memory"](self, made)
-    return self
 
 
 def _strides(size):
@@ -251,10 +256,9 @@ def reinforce(self, reward: Any, *args: Any, **kwargs: Any) -> None:
 
 def install(Tensor) -> None:
     """Puts the methods of this file onto the Tensor type."""
-    for method in (
-        set_, resize, resize_as, share_memory_, is_shared, dim_order, storage_type, const_data_ptr, new, reinforce,
-    ):  # fmt: skip
-        setattr(Tensor, method.__name__, method)
+    Tensor.set_, Tensor.new, Tensor.reinforce = set_, new, reinforce
+    for method in (resize, resize_as, share_memory_, is_shared, dim_order, storage_type, const_data_ptr):
+        setattr(Tensor, method.__name__, overridable_method(method))
     Tensor.module_load = overridable_method(module_load)
     Tensor.name = property(lambda self: None, doc="None: tensors have no names.")
     Tensor.volatile = property(lambda self: False, doc="False: removed from PyTorch in 0.4.")

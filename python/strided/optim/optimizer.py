@@ -249,7 +249,7 @@ class Optimizer:
                             raise RuntimeError(self._refuses_sparse or f"{name} does not support sparse gradients")
                         if recorded:
                             state = self._update_recorded(p, grad, state, group)
-                        elif p.is_complex():
+                        elif strided.is_complex(p):
                             state = self._update_complex(p, grad, state, group)
                         else:
                             self._update(p, grad, state, group)

@@ -398,6 +398,26 @@ def test_modes_belong_to_a_thread():
 # ---------------------------------------------------------------- torch.overrides
 
 
+def test_what_is_asked_of_memory():
+    x = torch.ones(2).as_subclass(Logged)
+    for call in (
+        lambda: x.is_shared(),
+        lambda: x.share_memory_(),
+        lambda: x.dim_order(),
+        lambda: x.storage_type(),
+        lambda: x.const_data_ptr(),
+    ):
+        Logged.calls.clear()
+        call()
+        assert len(Logged.calls) == 1
+    Logged.calls.clear()
+    assert x.set_(torch.zeros(3)) is x and not Logged.calls
+    x.requires_grad_().grad = torch.ones(3).as_subclass(Logged)
+    Logged.calls.clear()
+    torch.optim.SGD([x], 0.1).step()
+    assert torch.is_complex in [func for func, *_ in Logged.calls]
+
+
 def test_questions():
     x, y, f = torch.ones(2), torch.ones(2).as_subclass(Kept), Foreign()
     assert not overrides.has_torch_function((x,)) and overrides.has_torch_function([f])
