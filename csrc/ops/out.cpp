@@ -1,5 +1,6 @@
 #include "ops/out.h"
 
+#include "base/warning.h"
 #include "core/promotion.h"
 #include "ops/copy.h"
 #include "tensor/graph.h"
@@ -9,8 +10,6 @@ namespace {
 
 // Of the innermost running call with out=.
 thread_local OutScope* current = nullptr;
-
-ResizeWarning warn_of_resize = nullptr;
 
 // Nobody else sees the memory, so that it may be exchanged.
 bool is_alone(const Tensor& t) { return !t.storage().borrowed() && t.impl()->storage->use_count() == 1; }
@@ -43,7 +42,7 @@ bool can_take_over(const Tensor& out, const Tensor& result) {
 }
 
 void warn_before_resize(const Tensor& out, const Dims& shape, ResizeText text) {
-  if (text && warn_of_resize && out.numel() != 0) warn_of_resize(text(out, shape));
+  if (text && out.numel() != 0) warn(text(out, shape));
 }
 
 void put(const char* op, const Tensor& out, const Tensor& result, ResizeText text) {
@@ -92,8 +91,6 @@ std::string resize_text(const Tensor& out, const Dims& shape) {
       "zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
       "t.resize_(0).");
 }
-
-void set_resize_warning(ResizeWarning warn) { warn_of_resize = warn; }
 
 void refuse_gradient(const char* op) {
   STRIDED_THROW(RuntimeError, op,

@@ -47,10 +47,6 @@ void write_out(const char* op, const std::vector<Tensor>& outs, const std::vecto
                ResizeText text = resize_text);
 void write_out(const char* op, const Tensor& out, const Tensor& result, ResizeText text = resize_text);
 
-// Told of a tensor with elements before it is resized; may throw.
-using ResizeWarning = void (*)(const std::string& text);
-void set_resize_warning(ResizeWarning warn);
-
 // PyTorch's RuntimeError for an argument that requires grad beside out=.
 [[noreturn]] void refuse_gradient(const char* op);
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/warning.h"
 #include "core/convert.h"
 #include "core/promotion.h"
 #include "ops/copy.h"
@@ -329,6 +330,10 @@ Tensor tensor_from_object(PyObject* o, std::optional<DType> dtype) {
     const Item shared(PyObject_CallOneArg(hook("from_dlpack"), o));
     return tensor_from_object(shared.o, dtype);
   }
+  if (is_plain_list(o) && PySequence_Fast_GET_SIZE(o) > 0 && is_ndarray(PySequence_Fast_GET_ITEM(o, 0)))
+    warn_once(
+        "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
+        "numpy.ndarray with numpy.array() before converting to a tensor.");
   check_storage(o, dtype.value_or(default_dtype()));
   return Reader(o).read(o, dtype);
 }

@@ -6,6 +6,7 @@
 
 #include "base/cpu_features.h"
 #include "base/parallel.h"
+#include "base/warning.h"
 #include "core/allocator.h"
 #include "core/profile.h"
 #include "core/random.h"
@@ -172,9 +173,12 @@ PYBIND11_MODULE(checked, m) {
                  }});
   m.def("check_counts",
         [](bool on) { check_counts(on ? +[] { return PyGILState_Check() != 0; } : static_cast<bool (*)()>(nullptr)); });
-  set_resize_warning([](const std::string& text) {
+  set_warning([](const std::string& text) {
     if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw PythonError{};
   });
+  m.def("first_time", &first_time);
+  m.def("set_warn_always", &set_warn_always);
+  m.def("warn_always", &warn_always);
   m.def("set_hook", [](const std::string& name, py::handle value) { set_hook(name, value.ptr()); });
 
   py::class_<Generator>(

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/warning.h"
 #include "core/profile.h"
 #include "core/promotion.h"
 #include "ops/operators.h"
@@ -239,11 +240,9 @@ PyObject* to_python_float(PyObject* o) {
     STRIDED_CHECK(!s.is_complex() || s.imag() == 0, RuntimeError,
                   "value cannot be converted to type double without overflow");
     if (grad_enabled() && self.requires_grad()) {
-      const Owned told(
-          PyObject_CallFunction(hook("warn_once_of"), "ssi", "requires_grad to float",
-                                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
-                                "behavior.\nConsider using tensor.detach() first.",
-                                0));
+      warn_once(
+          "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using "
+          "tensor.detach() first.");
     }
     return PyFloat_FromDouble(s.real());
   });

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/warning.h"
 #include "ops/operators.h"
 #include "ops/shape/view.h"
 #include "python/function.h"
@@ -105,16 +106,35 @@ PyObject* view_property(PyObject* o, F f) {
   return guarded<PyObject*>(nullptr, [&] { return wrap(f(self_of(o))); });
 }
 PyObject* get_T(PyObject* o, void*) {
-  return view_property(o, [](const Tensor& t) { return numpy_T(t); });
+  return view_property(o, [](const Tensor& t) {
+    if (t.ndim() == 0)
+      warn_once("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.");
+    else if (t.ndim() != 2)
+      warn_once(
+          "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw "
+          "an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+          "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.");
+    return numpy_T(t);
+  });
 }
 PyObject* get_mT(PyObject* o, void*) {
-  return view_property(o, [](const Tensor& t) { return mT(t); });
+  return view_property(o, [](const Tensor& t) {
+    if (t.ndim() == 0)
+      warn_once("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.");
+    return mT(t);
+  });
 }
 PyObject* get_H(PyObject* o, void*) {
-  return view_property(o, [](const Tensor& t) { return matrix_H(t); });
+  return view_property(o, [](const Tensor& t) {
+    if (t.ndim() == 0) warn_once("Tensor.H is deprecated on 0-D tensors. Consider using x.conj().");
+    return matrix_H(t);
+  });
 }
 PyObject* get_mH(PyObject* o, void*) {
-  return view_property(o, [](const Tensor& t) { return mH(t); });
+  return view_property(o, [](const Tensor& t) {
+    if (t.ndim() == 0) warn_once("Tensor.mH is deprecated on 0-D tensors. Consider using x.conj().");
+    return mH(t);
+  });
 }
 PyObject* get_real(PyObject* o, void*) {
   return view_property(o, [](const Tensor& t) { return real(t); });

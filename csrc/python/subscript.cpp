@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/warning.h"
 #include "ops/copy.h"
 #include "ops/index/few_elements.h"
 #include "ops/index/index.h"
@@ -17,10 +18,6 @@ namespace {
 
 constexpr const char* kZeroDim =
     "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number";
-
-void warn(const char* text) {
-  if (PyErr_WarnEx(PyExc_UserWarning, text, 1) < 0) throw PythonError{};
-}
 
 // How a key is read.
 // A key is read from left to right into basic steps (ops/index/index.h), which make a view, and `indices`, the advanced
@@ -241,7 +238,7 @@ struct Value {
     if (is_tensor(o)) {
       tensor = unwrap(o);
       if (is_complex(tensor.dtype()) && !is_complex(self.dtype()))
-        warn("Casting complex values to real discards the imaginary part");
+        warn_once("Casting complex values to real discards the imaginary part");
     } else if (python::is_number(o)) {
       number = assigned_number(to_scalar(o), self.dtype());
       is_number = true;

@@ -169,6 +169,7 @@ def untyped_storage(self) -> UntypedStorage:
 
 def storage(self) -> _storage.TypedStorage:
     """The memory the tensor views, as a list of numbers of its dtype."""
+    _storage.warn_of_typed(2)
     return _storage.typed(_C.untyped_storage(self), self.dtype)
 
 

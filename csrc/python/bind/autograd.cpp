@@ -2,6 +2,7 @@
 #include <unordered_set>
 
 #include "autograd/engine.h"
+#include "base/warning.h"
 #include "ops/nodes.h"
 #include "ops/record.h"
 #include "ops/shape/view.h"
@@ -15,6 +16,16 @@ namespace {
 
 using OptTensors = std::vector<std::optional<Tensor>>;
 
+// Before gradients with a graph are put into leaves.
+void warn_of_cycle(const std::vector<Tensor>& inputs, const Backward& how) {
+  if (how.create_graph && (how.accumulate || inputs.empty()))
+    warn_once(
+        "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+        "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
+        "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break "
+        "the cycle and avoid the leak.");
+}
+
 std::vector<Tensor> run(const std::vector<Tensor>& outputs, const OptTensors& grads, bool retain_graph,
                         bool create_graph, const std::vector<Tensor>& inputs, bool accumulate) {
   std::vector<Tensor> given;
@@ -23,6 +34,7 @@ std::vector<Tensor> run(const std::vector<Tensor>& outputs, const OptTensors& gr
   how.retain_graph = retain_graph;
   how.create_graph = create_graph;
   how.accumulate = accumulate;
+  warn_of_cycle(inputs, how);
   return run_backward(outputs, given, inputs, how);
 }
 
@@ -33,6 +45,7 @@ void backward(const Tensor& self, const std::optional<Tensor>& gradient, std::op
   how.create_graph = create_graph;
   how.accumulate = true;
   STRIDED_CHECK(!inputs || !inputs->empty(), RuntimeError, "`inputs` argument to `backward()` cannot be empty.");
+  warn_of_cycle({}, how);
   run_backward({self}, {gradient.value_or(Tensor())}, inputs.value_or(std::vector<Tensor>()), how);
 }
 

@@ -1,6 +1,7 @@
 // Copies, casts and questions about dtypes.
 #include <algorithm>
 
+#include "base/warning.h"
 #include "core/promotion.h"
 #include "ops/factory.h"
 #include "ops/operators.h"
@@ -20,7 +21,12 @@ Tensor clone_(const Tensor& x, PyObject* format) { return clone_in(memory_format
 Tensor contiguous_(const Tensor& x, PyObject* format) {
   return format == Py_None ? contiguous(x) : contiguous_in(memory_format(format, MemoryFormat::Contiguous), x);
 }
+void warn_of_cast(const Tensor& x, DType to) {
+  if (is_complex(x.dtype()) && !is_complex(to) && !is_bool(to))
+    warn_once("Casting complex values to real discards the imaginary part");
+}
 Tensor copy_from(const Tensor& self, const Operand& src, bool non_blocking) {
+  if (src.tensor) warn_of_cast(*src.tensor, self.dtype());
   if (src.tensor) return copy_(self, *src.tensor, non_blocking);
   return copy_(self, scalar_tensor(src.scalar, src.scalar.dtype(DType::Float64)));
 }
@@ -43,16 +49,19 @@ Tensor fill(const Tensor& x, const Operand& value) {
                 [](const Tensor& g) { return std::vector<Tensor>{zeros_like(g), g}; });
 }
 
+Tensor to_this_dtype(const Tensor& x, DType dtype) {
+  warn_of_cast(x, dtype);
+  return to_dtype(x, dtype);
+}
 // to(...) in its many forms comes down to this: dtype and device, copy or not.
 Tensor convert(const Tensor& x, std::optional<DType> dtype, std::optional<Device> device, bool copy,
                bool non_blocking) {
   Tensor out = x;
   if (device) out = to_device(out, *device, non_blocking);
-  if (dtype) out = to_dtype(out, *dtype);
+  if (dtype) out = to_this_dtype(out, *dtype);
   return copy && out.impl() == x.impl() ? clone(x) : out;
 }
 
-Tensor to_this_dtype(const Tensor& x, DType dtype) { return to_dtype(x, dtype); }
 Tensor to_place(const Tensor& x, std::optional<Device> device, std::optional<DType> dtype) {
   return convert(x, dtype, device, false, false);
 }

@@ -4,6 +4,7 @@
 #include "ops/operators.h"
 #include "ops/shape/view.h"
 #include "python/bind/bind.h"
+#include "python/bind/warned.h"
 
 namespace strided::python {
 namespace {
@@ -29,6 +30,10 @@ std::tuple<Tensor, Tensor, Tensor> svd_of(const Tensor& a, bool full, std::optio
   return svd(a, full, driver);
 }
 Tensor svdvals_of(const Tensor& a, std::optional<std::string> driver) { return svdvals(a, driver); }
+constexpr char kQrSome[] =
+    "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe boolean "
+    "parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced "
+    "with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')";
 std::tuple<Tensor, Tensor> qr_some(const Tensor& a, bool some) { return qr(a, some ? "reduced" : "complete"); }
 
 Tensor tolerance_of(const Tensor& a, const std::optional<Operand>& t) {
@@ -109,8 +114,8 @@ constexpr const char* kReflectors =
 
 void bind_decompositions() {
   def<&qr>("linalg.qr(Tensor A, str mode='reduced', *, Tensor[]? out=None) -> (Q, R)", kQr, kFunction);
-  def<&qr_some>("qr(Tensor input, bool some=True, *, Tensor[]? out=None) -> (Q, R)",
-                "linalg.qr with mode 'reduced' (some) or 'complete'.");
+  def<&Warned<&qr_some, kQrSome>::call>("qr(Tensor input, bool some=True, *, Tensor[]? out=None) -> (Q, R)",
+                                        "linalg.qr with mode 'reduced' (some) or 'complete'.");
   def<&geqrf>("geqrf(Tensor input, *, Tensor[]? out=None) -> (a, tau)",
               "LAPACK's packed QR: R on and above the diagonal of a, reflectors below, their scales in tau.");
   def<&householder_product>("linalg.householder_product(Tensor input, Tensor tau, *, Tensor? out=None)", kReflectors,

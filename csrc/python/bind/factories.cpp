@@ -2,6 +2,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/warning.h"
 #include "core/promotion.h"
 #include "ops/call.h"
 #include "ops/copy.h"
@@ -195,6 +196,9 @@ Tensor make_arange_from_zero(const Scalar& end, OPTIONS) {
 }
 Tensor make_range(const Scalar& start, const Scalar& end, const Scalar& step, OPTIONS) {
   const Target to(out, dtype, device, default_dtype());
+  warn(
+      "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+      "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).");
   return deliver_row("range", range(start, end, step, to.dtype, to.device), out, requires_grad);
 }
 DType spaced_dtype(const Scalar& start, const Scalar& end) {

@@ -4,6 +4,7 @@
 #include "ops/index/sparse_product.h"
 #include "ops/out.h"
 #include "python/bind/bind.h"
+#include "python/bind/warned.h"
 #include "python/subscript.h"
 
 namespace strided::python {
@@ -29,8 +30,27 @@ PyObject* nonzero_into(const Tensor& x, bool as_tuple, const std::optional<Tenso
   return wrap(*out);
 }
 
+constexpr char kReduce[] = "index_reduce() is in beta and the API may change at any time.";
+
+template <Tensor (*F)(const Tensor&, int64_t, const Tensor&, Operand, const std::optional<std::string>&)>
+Tensor scattered(const Tensor& self, int64_t dim, const Tensor& index, const Operand& src,
+                 const std::optional<std::string>& reduce) {
+  if (reduce && src.tensor)
+    warn_once(
+        "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch "
+        "release. Use torch.scatter_reduce instead for more reduction options.");
+  return F(self, dim, index, src, reduce);
+}
+
+Tensor where_of(const Tensor& condition, const Operand& x, const Operand& other) {
+  if (condition.dtype() == DType::UInt8)
+    warn_once(
+        "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
+        "PyTorch. Use a boolean condition instead.");
+  return where(condition, x, other);
+}
 Tensor where_method(const Tensor& self, const Tensor& condition, const Operand& other) {
-  return where(condition, self, other);
+  return where_of(condition, self, other);
 }
 
 // A mask of bytes is taken as x[mask] takes it, with the same warning.
@@ -104,7 +124,7 @@ tensor([7., 0., 7.]))");
 tensor([0., 5.]))",
                     kMethod);
 
-  def<&index_reduce>(
+  def<&Warned<&index_reduce, kReduce>::call>(
       "index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True, Tensor? out=None)",
       R"(A copy of `input` whose slices named by `index` along `dim` are reduced with those of `source`.
 
@@ -113,7 +133,7 @@ rounds down.
 
 >>> strided.ones(2).index_reduce(0, strided.tensor([0, 0]), strided.tensor([3., 5.]), 'amax')
 tensor([5., 1.]))");
-  def<&index_reduce_>(
+  def<&Warned<&index_reduce_, kReduce>::call>(
       "index_reduce_(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)",
       R"(In-place form of index_reduce.
 
@@ -157,20 +177,20 @@ tensor([[1, 1],
 >>> strided.zeros(2, 2).scatter(0, strided.tensor([[1, 0]]), strided.tensor([[5., 6.]]))
 tensor([[0., 6.],
         [5., 0.]]))";
-  def<&scatter>(
+  def<&scattered<&scatter>>(
       "scatter(Tensor input, int dim, Tensor index, TensorOrNumber src, *, str? reduce=None, Tensor? out=None)",
       scatter_doc);
-  def<&scatter>(
+  def<&scattered<&scatter>>(
       "scatter(Tensor input, int dim, Tensor index, TensorOrNumber value, *, str? reduce=None, Tensor? out=None)",
       "The same; `value` is a number.");
   constexpr const char* scatter_inplace_doc = R"(In-place form of scatter.
 
 >>> strided.zeros(2).scatter_(0, strided.tensor([1]), 5.)
 tensor([0., 5.]))";
-  def<&scatter_>("scatter_(Tensor self, int dim, Tensor index, TensorOrNumber src, *, str? reduce=None)",
-                 scatter_inplace_doc, kMethod);
-  def<&scatter_>("scatter_(Tensor self, int dim, Tensor index, TensorOrNumber value, *, str? reduce=None)",
-                 "The same; `value` is a number.", kMethod);
+  def<&scattered<&scatter_>>("scatter_(Tensor self, int dim, Tensor index, TensorOrNumber src, *, str? reduce=None)",
+                             scatter_inplace_doc, kMethod);
+  def<&scattered<&scatter_>>("scatter_(Tensor self, int dim, Tensor index, TensorOrNumber value, *, str? reduce=None)",
+                             "The same; `value` is a number.", kMethod);
 
   def<&scatter_add>("scatter_add(Tensor input, int dim, Tensor index, Tensor src, *, Tensor? out=None)",
                     R"(scatter that adds: for dim 0 out[index[i][j]][j] += src[i][j], in the order of the index.
@@ -225,7 +245,7 @@ tensor([[1., 0.],
 tensor([0., 3.]))",
              kMethod);
 
-  def<static_cast<Tensor (*)(const Tensor&, Operand, Operand)>(&where)>(
+  def<&where_of>(
       "where(Tensor condition, TensorOrNumber input, TensorOrNumber other, *, Tensor? out=None)",
       R"(input where condition is True, other elsewhere. The three broadcast; the dtype is the promoted one of input and
 other.
@@ -276,7 +296,8 @@ tensor([2, 3]))");
 
 >>> strided.zeros(3).masked_scatter(strided.tensor([True, False, True]), strided.tensor([1., 2.]))
 tensor([1., 0., 2.]))");
-  def<&masked_scatter_>("masked_scatter_(Tensor self, Tensor mask, Tensor source)", R"(In-place form of masked_scatter.
+  def<&masked_scatter_>("masked_scatter_(Tensor self, Tensor mask, Tensor source)",
+                        R"(In-place form of masked_scatter.
 
 >>> strided.zeros(2).masked_scatter_(strided.tensor([False, True]), strided.tensor([7.]))
 tensor([0., 7.]))",

@@ -1,5 +1,7 @@
 // Tensors joined, repeated and rearranged: functions and methods.
 #include "ops/shape/join.h"
+
+#include "base/warning.h"
 #include "python/bind/bind.h"
 
 namespace strided::python {
@@ -9,6 +11,12 @@ namespace {
 template <class Signature>
 constexpr Signature* pick(Signature* f) {
   return f;
+}
+
+std::vector<Tensor> grid(const std::vector<Tensor>& tensors, const std::optional<std::string>& indexing) {
+  if (!indexing)
+    warn_once("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.");
+  return meshgrid(tensors, indexing.value_or("ij"));
 }
 
 void bind_joins() {
@@ -50,11 +58,11 @@ void bind_joins() {
       "A matrix with the given ones along its diagonal and zeros elsewhere; numbers and vectors count as matrices of one row. RuntimeError\n"
       "for more than 2 dimensions.\n\n>>> strided.block_diag(strided.tensor([[1, 2]]), strided.tensor(3))\ntensor([[1, 2, 0],\n        [0, 0, 3]])",
       kFunction);
-  def<&meshgrid>(
-      "meshgrid(Tensor[] *tensors, *, str indexing='ij')",
+  def<&grid>(
+      "meshgrid(Tensor[] *tensors, *, str? indexing=None)",
       "Coordinates of a grid from the coordinates of its axes (vectors of one dtype): the i-th result varies along axis i alone. With\n"
       "indexing='xy' the first two axes are exchanged. A tuple of views.\n\n"
-      ">>> x, y = strided.meshgrid(strided.tensor([1, 2]), strided.tensor([3, 4]))\n>>> x\ntensor([[1, 1],\n        [2, 2]])",
+      ">>> x, y = strided.meshgrid(strided.tensor([1, 2]), strided.tensor([3, 4]), indexing='ij')\n>>> x\ntensor([[1, 1],\n        [2, 2]])",
       kFunction);
   def<&cartesian_prod>(
       "cartesian_prod(Tensor[] *tensors)",

@@ -11,6 +11,7 @@
 #include "ops/reduce/reduction.h"
 #include "ops/shape/view.h"
 #include "python/bind/bind.h"
+#include "python/bind/warned.h"
 
 namespace strided::python {
 namespace {
@@ -155,6 +156,38 @@ std::tuple<Tensor, Tensor, Tensor> lu_pivot(const Tensor& a, bool pivot) {
   check_pivot(pivot);
   return lu(a);
 }
+Tensor cross_of(const Tensor& a, const Tensor& b, std::optional<int64_t> dim) {
+  if (!dim)
+    warn_once(
+        "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or "
+        "simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a "
+        "future release.");
+  return cross(a, b, dim);
+}
+
+constexpr char kChain[] =
+    "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
+    "instead, which accepts a list of two or more tensors rather than multiple parameters.";
+constexpr char kLu[] =
+    "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a "
+    "future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
+    "torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\n"
+    "should be replaced with\nLU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)";
+constexpr char kLuSolve[] =
+    "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.\n"
+    "Note that torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be "
+    "replaced with\nX = torch.linalg.lu_solve(LU, pivots, B)";
+constexpr char kTriangular[] =
+    "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future "
+    "PyTorch release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of "
+    "the inputs.\nX = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = "
+    "torch.linalg.solve_triangular(A, B).";
+constexpr char kCholesky[] =
+    "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
+    "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, "
+    "upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent "
+    "results for all valid (symmetric positive definite) inputs.";
+
 std::vector<Tensor> lu_packed(const Tensor& a, bool pivot, bool get_infos) {
   check_pivot(pivot);
   const Factors f = lu_factor_ex(a, false);
@@ -344,15 +377,16 @@ void bind_matrices() {
       "linalg.vander(Tensor x, *, int? N=None)",
       "Vandermonde matrices (*, n, N) of vectors (*, n): powers 0 to N - 1 along the last dimension; N must be above 1.",
       kFunction);
-  def<&cross>("cross(Tensor input, Tensor other, int? dim=None, *, Tensor? out=None)",
-              "Cross products along a dimension of size 3 (the first such one if dim is None).");
+  def<&cross_of>("cross(Tensor input, Tensor other, int? dim=None, *, Tensor? out=None)",
+                 "Cross products along a dimension of size 3 (the first such one if dim is None).");
   def<&linalg_cross>("linalg.cross(Tensor input, Tensor other, *, int dim=-1, Tensor? out=None)",
                      "Cross products along a dimension of size 3.", kFunction);
   def<&multi_dot_list>("linalg.multi_dot(Tensor[] tensors, *, Tensor? out=None)",
                        "Product of a chain of matrices in the cheapest order; the first and last may be vectors.",
                        kFunction);
-  def<&chain_matmul>("chain_matmul(Tensor[] *matrices, *, Tensor? out=None)",
-                     "Product of a chain of matrices in the cheapest order; linalg.multi_dot takes a list.", kFunction);
+  def<&Warned<&chain_matmul, kChain>::call>(
+      "chain_matmul(Tensor[] *matrices, *, Tensor? out=None)",
+      "Product of a chain of matrices in the cheapest order; linalg.multi_dot takes a list.", kFunction);
 
   def<&solve>(
       "linalg.solve(Tensor A, Tensor B, *, bool left=True, Tensor? out=None)",
@@ -386,28 +420,30 @@ void bind_matrices() {
   def<&factor_ex>(
       "linalg.lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor[]? out=None) -> (LU, pivots, info)",
       "As lu_factor, without the check.", kFunction);
-  def<&lu_packed>(
+  def<&Warned<&lu_packed, kLu>::call>(
       "lu(Tensor A, bool pivot=True, bool get_infos=False, *, Tensor[]? out=None) -> (LU, pivots, info)",
       "linalg.lu_factor under its old name: the packed factors, 1-based pivots (int32) and, with get_infos, info (int32). Singular matrices are no error.");
   def<&unpack>(
       "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor[]? out=None) -> (P, L, U)",
       "P, L and U from the results of lu_factor; empty tensors for the parts that are not wanted.", kFunction);
-  def<&lu_solve_of>("lu_solve(Tensor input, Tensor LU_data, Tensor LU_pivots, *, Tensor? out=None)",
-                    "linalg.lu_solve with the right-hand side first.");
+  def<&Warned<&lu_solve_of, kLuSolve>::call>(
+      "lu_solve(Tensor input, Tensor LU_data, Tensor LU_pivots, *, Tensor? out=None)",
+      "linalg.lu_solve with the right-hand side first.");
   def<&lu_solve>(
       "linalg.lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False, Tensor? out=None)",
       "Solves A X = B from the factors of A that lu_factor gave.", kFunction);
   def<&solve_triangular>(
       "linalg.solve_triangular(Tensor input, Tensor B, *, bool upper, bool left=True, bool unitriangular=False, Tensor? out=None)",
       "Solves A X = B for triangular A; only that triangle is read. B is cast to the dtype of A.", kFunction);
-  def<&triangular_solve>(
+  def<&Warned<&triangular_solve, kTriangular>::call>(
       "triangular_solve(Tensor input, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor[]? out=None) -> (solution, cloned_coefficient)",
       "linalg.solve_triangular under its old name: solves A X = input (A^T X = input with transpose), and gives a copy of A, in the batch's shape, too.");
   def<&cholesky>(
       "linalg.cholesky(Tensor input, *, bool upper=False, Tensor? out=None)",
       "L with A = L L^H for Hermitian positive-definite A; only the lower triangle is read. LinAlgError otherwise.",
       kFunction);
-  def<&cholesky>("cholesky(Tensor input, bool upper=False, *, Tensor? out=None)", "The same as linalg.cholesky.");
+  def<&Warned<&cholesky, kCholesky>::call>("cholesky(Tensor input, bool upper=False, *, Tensor? out=None)",
+                                           "The same as linalg.cholesky.");
   def<&cholesky_ex>(
       "linalg.cholesky_ex(Tensor input, *, bool upper=False, bool check_errors=False, Tensor[]? out=None) -> (L, info)",
       "As cholesky, without the check (unless check_errors).", kFunction);

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "backend/elementwise.h"
+#include "base/warning.h"
 #include "core/promotion.h"
 #include "ops/reduce/batch_norm.h"
 #include "ops/reduce/pool.h"
@@ -24,17 +25,29 @@ template <Tensor (*F)(const Tensor&, const Dims&, bool, OptionalDType)>
 Tensor with_dtype(const Tensor& x, const OptionalDims& dims, bool keepdim, OptionalDType dtype) {
   return F(x, dims.value_or(Dims()), keepdim, dtype);
 }
-template <class R, R (*F)(const Tensor&, const Dims&, double, bool)>
+template <class R, R (*F)(const Tensor&, const Dims&, double, bool), const char* Name>
 struct Spread {
+  static R checked(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+    R result = F(x, dims, correction, keepdim);
+    int64_t results;
+    if constexpr (std::is_same_v<R, Tensor>) results = result.numel();
+    else results = std::get<0>(result).numel();
+    if (static_cast<double>(results == 0 ? 0 : x.numel() / results) <= correction)
+      warn(concat(Name,
+                  "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
+                  "numel divided by output numel)."));
+    return result;
+  }
   static R with_correction(const Tensor& x, const OptionalDims& dims, const std::optional<Scalar>& correction,
                            bool keepdim) {
-    return F(x, dims.value_or(Dims()), correction ? correction->real() : 1.0, keepdim);
+    return checked(x, dims.value_or(Dims()), correction ? correction->real() : 1.0, keepdim);
   }
   static R with_unbiased(const Tensor& x, const OptionalDims& dims, bool unbiased, bool keepdim) {
-    return F(x, dims.value_or(Dims()), unbiased ? 1 : 0, keepdim);
+    return checked(x, dims.value_or(Dims()), unbiased ? 1 : 0, keepdim);
   }
-  static R of_all(const Tensor& x, bool unbiased) { return F(x, {}, unbiased ? 1 : 0, false); }
+  static R of_all(const Tensor& x, bool unbiased) { return checked(x, {}, unbiased ? 1 : 0, false); }
 };
+constexpr char kVar[] = "var", kStd[] = "std", kVarMean[] = "var_mean", kStdMean[] = "std_mean";
 
 Pair max_along(const Tensor& x, int64_t dim, bool keepdim) { return max(x, dim, keepdim); }
 Pair min_along(const Tensor& x, int64_t dim, bool keepdim) { return min(x, dim, keepdim); }
@@ -155,9 +168,10 @@ void bind_means() {
       "\n\n>>> strided.nanmean(strided.tensor([1., float('nan'), 3.]))\ntensor(2.)");
 }
 
-template <class R, R (*F)(const Tensor&, const Dims&, double, bool)>
-void bind_spread(const std::string& name, const char* doc) {
-  using S = Spread<R, F>;
+template <class R, R (*F)(const Tensor&, const Dims&, double, bool), const char* Name>
+void bind_spread(const char* doc) {
+  using S = Spread<R, F, Name>;
+  const std::string name = Name;
   const std::string out = std::is_same_v<R, Tensor> ? ", Tensor? out=None" : "";
   def<&S::with_correction>(
       (name + "(Tensor input, int[]? dim=None, *, Number? correction=None, bool keepdim=False" + out + ")").c_str(),
@@ -174,16 +188,16 @@ void bind_spreads() {
   "otherwise.\n\n" STRIDED_AXES \
   "\n\nTwo passes over each cached chunk, chunks combined by the formula of T. F. Chan, G. H. Golub,\n" \
   "R. J. LeVeque (1979)."
-  bind_spread<Tensor, &var>("var", "Variance of the elements. " STRIDED_SPREAD
-                                   "\n\n>>> strided.var(strided.tensor([1., 2., 3.]))\ntensor(1.)");
-  bind_spread<Tensor, &strided::std>("std", "Standard deviation of the elements. " STRIDED_SPREAD
-                                            "\n\n>>> strided.std(strided.tensor([1., 2., 3.]))\ntensor(1.)");
-  bind_spread<Pair, &var_mean>("var_mean",
-                               "Variance and mean of the elements. " STRIDED_SPREAD
-                               "\n\n>>> strided.var_mean(strided.tensor([1., 2., 3.]))\n(tensor(1.), tensor(2.))");
-  bind_spread<Pair, &std_mean>("std_mean",
-                               "Standard deviation and mean of the elements. " STRIDED_SPREAD
-                               "\n\n>>> strided.std_mean(strided.tensor([1., 2., 3.]))\n(tensor(1.), tensor(2.))");
+  bind_spread<Tensor, &var, kVar>("Variance of the elements. " STRIDED_SPREAD
+                                  "\n\n>>> strided.var(strided.tensor([1., 2., 3.]))\ntensor(1.)");
+  bind_spread<Tensor, &strided::std, kStd>("Standard deviation of the elements. " STRIDED_SPREAD
+                                           "\n\n>>> strided.std(strided.tensor([1., 2., 3.]))\ntensor(1.)");
+  bind_spread<Pair, &var_mean, kVarMean>(
+      "Variance and mean of the elements. " STRIDED_SPREAD
+      "\n\n>>> strided.var_mean(strided.tensor([1., 2., 3.]))\n(tensor(1.), tensor(2.))");
+  bind_spread<Pair, &std_mean, kStdMean>(
+      "Standard deviation and mean of the elements. " STRIDED_SPREAD
+      "\n\n>>> strided.std_mean(strided.tensor([1., 2., 3.]))\n(tensor(1.), tensor(2.))");
 }
 
 void bind_extremes() {

@@ -1,4 +1,5 @@
 // Sorting, selecting, searching, counting.
+#include "base/warning.h"
 #include "core/promotion.h"
 #include "ops/factory.h"
 #include "ops/sort/sort.h"
@@ -59,12 +60,27 @@ Tensor value_for(const Operand& value, const Tensor& row) {
   result.add_scalar(value.scalar);
   return scalar_tensor(value.scalar, result.get(), row.device());
 }
+// Of searchsorted and bucketize, as PyTorch.
+void warn_of_gaps(const char* which, const Tensor& x) {
+  if (x.is_contiguous()) return;
+  warn_once(concat("torch.searchsorted(): ", which,
+                   " tensor is non-contiguous, this will lower the performance due to extra data copy when converting "
+                   "non-contiguous tensor to contiguous, please use contiguous ",
+                   which, " tensor if possible. This message will only appear once per program."));
+}
 Tensor search(const Tensor& row, const Operand& values, bool out_int32, bool right,
               const std::optional<std::string>& side, const OptionalTensor& sorter) {
-  return searchsorted(row, value_for(values, row), out_int32, right, side, sorter);
+  const Tensor x = value_for(values, row);
+  warn_of_gaps("input value", x);
+  warn_of_gaps("boundary", row);
+  if (sorter) warn_of_gaps("sorter", *sorter);
+  return searchsorted(row, x, out_int32, right, side, sorter);
 }
 Tensor bucket(const Operand& x, const Tensor& boundaries, bool out_int32, bool right) {
-  return bucketize(value_for(x, boundaries), boundaries, out_int32, right);
+  const Tensor values = value_for(x, boundaries);
+  warn_of_gaps("input value", values);
+  warn_of_gaps("boundary", boundaries);
+  return bucketize(values, boundaries, out_int32, right);
 }
 Tensor is_in(const Operand& elements, const Operand& tests, bool, bool invert) { return isin(elements, tests, invert); }
 

@@ -1,5 +1,6 @@
 // Covariances, integrals over samples, distances between rows.
 #include "ops/reduce/statistics.h"
+#include "base/warning.h"
 #include "ops/call.h"
 #include "python/bind/bind.h"
 
@@ -22,12 +23,8 @@ Tensor cumulative_spaced(const Tensor& y, const Scalar& dx, int64_t dim) {
 }
 
 void warn_if(bool degenerate) {
-  if (degenerate &&
-      PyErr_WarnEx(
-          PyExc_UserWarning,
-          "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
-          1) < 0)
-    throw PythonError{};
+  if (degenerate)
+    warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.");
 }
 Tensor cov_warned(const Tensor& x, int64_t correction, const std::optional<Tensor>& fweights,
                   const std::optional<Tensor>& aweights) {

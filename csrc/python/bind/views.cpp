@@ -1,4 +1,5 @@
 // Views: functions and methods. The properties T, mT, H, mH, real and imag stand with the Tensor type (py_tensor.cpp).
+#include "base/warning.h"
 #include "ops/copy.h"
 #include "ops/shape/view.h"
 #include "python/bind/bind.h"
@@ -25,6 +26,11 @@ std::vector<Tensor> each(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> out;
   for (const Tensor& x : tensors) out.push_back(F(x));
   return out;
+}
+
+Tensor adjoint_of(const Tensor& x) {
+  if (x.ndim() == 0) warn_once("adjoint() is deprecated on 0-D tensors. Consider using x.conj().");
+  return adjoint(x);
 }
 
 // What a resized tensor's memory grew by counts as new memory.
@@ -106,7 +112,7 @@ void bind_orders() {
       "The axes `source` moved to the places `destination`; the others keep their order: a view. RuntimeError when the two lists\n"
       "differ in length or repeat an axis.\n\n>>> strided.zeros(2, 3, 4).movedim(0, -1).shape\ntorch.Size([3, 4, 2])");
   def<&movedim>("moveaxis(Tensor input, int[] source, int[] destination)", "NumPy's name of movedim.");
-  def<&adjoint>(
+  def<&adjoint_of>(
       "adjoint(Tensor input)",
       "The last two axes exchanged and complex numbers conjugated: a view of a real tensor, a copy of a complex one. RuntimeError\n"
       "for a vector.\n\n>>> strided.tensor([[1j, 2.]]).adjoint()\ntensor([[0.-1.j],\n        [2.-0.j]])");

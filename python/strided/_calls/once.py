@@ -6,20 +6,9 @@ import warnings
 
 from .. import _C
 
-_told: set[str] = set()
-_always = False
-
-
-def warn_always(b: bool | None = None) -> bool:
-    """Whether warnings are repeated, after setting it to `b`."""
-    global _always
-    if b is not None:
-        _always = b
-    return _always
-
 
 def warn_once(name: str, message: str) -> None:
-    """UserWarning `name: message`, in this process only for the first call with this name unless `warn_always()`."""
+    """UserWarning `name: message`, in this process only for the first call with this name unless set_warn_always."""
     _tell(name, f"{name}: {message}")
 
 
@@ -32,9 +21,5 @@ def warn_once_of(name: str, message: str, stacklevel: int = 1) -> None:
 
 
 def _tell(name, text, stacklevel=1):
-    if _always or name not in _told:
-        _told.add(name)
+    if _C.first_time(name):
         warnings.warn(text, stacklevel=stacklevel + 3)
-
-
-_C.set_hook("warn_once_of", warn_once_of)

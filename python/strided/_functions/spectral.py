@@ -295,6 +295,13 @@ def stft(
         if not is_complex:
             raise RuntimeError("stft requires the return_complex parameter be given for real inputs.")
         return_complex = True
+    if not return_complex:
+        warn_once_of(
+            "stft return_complex",
+            "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex tensors "
+            "for all inputs, and return_complex=False will raise an error.\nNote: you can still call torch.view_as_real on "
+            "the complex output to recover the old return format.",
+        )
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
 

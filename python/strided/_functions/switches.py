@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from .. import _C
-from .._calls.once import warn_always, warn_once
+from .._calls.once import warn_once
 from ..autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .creation import _TypedMeta
 
@@ -113,12 +113,12 @@ def set_warn_always(b: bool) -> None:
     """Whether warnings that come once in a process come at each call; ``warnings.simplefilter`` chooses among them."""
     if not isinstance(b, bool):
         raise TypeError(f"set_warn_always(): argument must be bool, not {type(b).__name__}")
-    warn_always(b)
+    _C.set_warn_always(b)
 
 
 def is_warn_always_enabled() -> bool:
     """What was set."""
-    return warn_always()
+    return _C.warn_always()
 
 
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
@@ -142,8 +142,13 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
     return _casts().enabled.get(_C.device(device_type or "cuda").type, False)
 
 
+def _warn_of_old(old: str, new: str) -> None:
+    warnings.warn(f"torch.{old} is deprecated. Please use torch.{new} instead.", DeprecationWarning, stacklevel=3)
+
+
 def is_autocast_cpu_enabled() -> bool:
     """``is_autocast_enabled("cpu")``."""
+    _warn_of_old("is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')")
     return is_autocast_enabled("cpu")
 
 
@@ -167,6 +172,7 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
 
 def set_autocast_cpu_enabled(enabled: bool) -> None:
     """``set_autocast_enabled("cpu", enabled)``."""
+    _warn_of_old("set_autocast_cpu_enabled(enabled)", "set_autocast_enabled('cpu', enabled)")
     set_autocast_enabled("cpu", enabled)
 
 
@@ -196,11 +202,13 @@ def set_autocast_dtype(device_type: str, dtype: DType) -> None:
 
 def set_autocast_cpu_dtype(dtype: DType) -> None:
     """``set_autocast_dtype("cpu", dtype)``."""
+    _warn_of_old("set_autocast_cpu_dtype(dtype)", "set_autocast_dtype('cpu', dtype)")
     set_autocast_dtype("cpu", dtype)
 
 
 def set_autocast_gpu_dtype(dtype: DType) -> None:
     """``set_autocast_dtype("cuda", dtype)``."""
+    _warn_of_old("set_autocast_gpu_dtype(dtype)", "set_autocast_dtype('cuda', dtype)")
     set_autocast_dtype("cuda", dtype)
 
 
@@ -216,11 +224,13 @@ def get_autocast_dtype(device_type: str) -> DType:
 
 def get_autocast_cpu_dtype() -> DType:
     """``get_autocast_dtype("cpu")``."""
+    _warn_of_old("get_autocast_cpu_dtype()", "get_autocast_dtype('cpu')")
     return get_autocast_dtype("cpu")
 
 
 def get_autocast_gpu_dtype() -> DType:
     """``get_autocast_dtype("cuda")``."""
+    _warn_of_old("get_autocast_gpu_dtype()", "get_autocast_dtype('cuda')")
     return get_autocast_dtype("cuda")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import _C
+from .._calls.once import warn_once_of
 
 __all__ = ["TypedStorage", "install", "typed"]
 
@@ -22,6 +23,17 @@ class _Below:
     new_untyped: Callable[[int, Any], Any]  # (bytes, device) -> untyped storage
     tensor: Callable[..., Any]  # tensor(data, dtype=, device=): copies data
     default_dtype: Callable[[], Any]
+
+
+def warn_of_typed(stacklevel: int) -> None:
+    """Once, at the first use of a typed storage; stacklevel as of ``warn_once_of``."""
+    warn_once_of(
+        "TypedStorage",
+        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. "
+        "This should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
+        "tensor.untyped_storage() instead of tensor.storage()",
+        stacklevel,
+    )
 
 
 class TypedStorage:
@@ -60,6 +72,11 @@ class TypedStorage:
     def __new__(
         cls, *size_or_data: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None
     ) -> TypedStorage:
+        warn_of_typed(2)
+        return cls._made(*size_or_data, wrap_storage=wrap_storage, dtype=dtype, device=device)
+
+    @classmethod
+    def _made(cls, *size_or_data: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None) -> TypedStorage:
         cls = cls._kind(dtype)
         if len(size_or_data) > 1:
             raise RuntimeError(f"{cls.__name__}: one size or one sequence is taken, got {len(size_or_data)} arguments")
@@ -375,7 +392,7 @@ def typed(untyped: Any, dtype: Any) -> TypedStorage:
     >>> type(typed(torch.zeros(2).untyped_storage(), torch.float32)).__name__
     'FloatStorage'
     """
-    return _class_of(dtype)(wrap_storage=untyped)
+    return _class_of(dtype)._made(wrap_storage=untyped)
 
 
 def memory_for(storage: Any, dtype: Any) -> Any:

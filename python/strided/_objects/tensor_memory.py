@@ -97,6 +97,10 @@ def _view_of(self, whole, size, stride, offset):
 def resize(self, *sizes: Any) -> Tensor:
     """A view of another shape with as many elements; RuntimeError for more or fewer. Deprecated in PyTorch."""
     warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+    return _resized(self, *sizes)
+
+
+def _resized(self, *sizes: Any) -> Tensor:
     size = sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
     n = 1
     for s in size:
@@ -112,7 +116,8 @@ def resize(self, *sizes: Any) -> Tensor:
 
 def resize_as(self, tensor: Tensor) -> Tensor:
     """resize() to another tensor's shape."""
-    return resize(self, tuple(tensor.shape))
+    warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
+    return _resized(self, tuple(tensor.shape))
 
 
 # ---------------------------------------------------------------- memory that processes share

@@ -73,12 +73,12 @@ class autocast:
             from ..cuda import is_available
 
             if not is_available():
-                warnings.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2)
+                warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
                 enabled = False
         if enabled and self.device == "cpu" and self.fast_dtype not in (_C.bfloat16, _C.float16):
             warnings.warn(
                 "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
-                "CPU Autocast only supports dtype of torch.bfloat16, torch.float16 currently.",
+                "CPU Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
                 stacklevel=2,
             )
             enabled = False

@@ -114,6 +114,14 @@ def backward(
 
     Raises RuntimeError for a tensor of several elements without a gradient, and for a graph that was already freed.
     """
+    if grad_variables is not None:
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=3)
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use "
+                "`grad_tensors`."
+            )
+        grad_tensors = grad_variables
     tensors = _list(tensors)
     keep = create_graph if retain_graph is None else retain_graph
     if inputs is None:

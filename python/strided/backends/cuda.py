@@ -113,13 +113,23 @@ def cudnn_sdp_enabled() -> bool:
     return _allowed["cudnn"]
 
 
-@contextlib.contextmanager
 def sdp_kernel(
     enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
-) -> Iterator[None]:
+) -> contextlib.AbstractContextManager[None]:
     """A context that remembers which of PyTorch's kernels attention may use; strided's own computes in any case."""
+    warnings.warn(
+        "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager will be removed. Please see "
+        "`torch.nn.attention.sdpa_kernel()` for the new context manager, with updated signature.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return _allowing(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+
+
+@contextlib.contextmanager
+def _allowing(**kernels: bool) -> Iterator[None]:
     before = dict(_allowed)
-    _allowed.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+    _allowed.update(kernels)
     try:
         yield
     finally:

@@ -123,7 +123,7 @@ class Distribution:
 
     def sample_n(self, n: int) -> Tensor:
         """``sample((n,))``, deprecated."""
-        warnings.warn("sample_n(n) will be deprecated. Use .sample((n,)) instead.", UserWarning, stacklevel=2)
+        warnings.warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning, stacklevel=2)
         return self.sample(strided.Size((n,)))
 
     def log_prob(self, value: Tensor) -> Tensor:

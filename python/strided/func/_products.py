@@ -310,7 +310,11 @@ def _masked_fill(input, mask, value):
 @by_calls("cartesian_prod")
 def _cartesian_prod(*tensors):
     tensors = sizes_of(tensors)
-    return tensors[0] if len(tensors) == 1 else _f["stack"]([t.flatten() for t in _f["meshgrid"](*tensors)], 1)
+    return (
+        tensors[0]
+        if len(tensors) == 1
+        else _f["stack"]([t.flatten() for t in _f["meshgrid"](*tensors, indexing="ij")], 1)
+    )
 
 
 @by_calls("linalg.tensorinv")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
@@ -299,6 +300,13 @@ def assert_allclose(
 
     >>> torch.testing.assert_allclose([1.0, 2.0], torch.tensor([1.0, 2.0001]))
     """
+    warnings.warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please use "
+        "`torch.testing.assert_close()` instead. You can find detailed upgrade instructions in "
+        "https://github.com/pytorch/pytorch/issues/61844.",
+        FutureWarning,
+        stacklevel=2,
+    )
     made = [x if isinstance(x, _C.Tensor) else tensor(x) for x in (actual, expected)]
     if rtol is None and atol is None:
         found = [_OLDER_TOLERANCES.get(x.dtype, (0.0, 0.0)) for x in made]

@@ -241,6 +241,8 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A sample of the Gumbel-Softmax distribution (Jang, Gu, Poole, "Categorical Reparameterization with
     Gumbel-Softmax", 2017); hard=True: one-hot, with the gradient of the soft one."""
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
     noise = -strided.empty_like(logits.detach()).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:

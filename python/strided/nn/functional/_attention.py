@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING
 
 import strided
@@ -246,6 +247,11 @@ def multi_head_attention_forward(
         raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+    if attn_mask is not None and key_padding_mask is not None and attn_mask.dtype != key_padding_mask.dtype:
+        warnings.warn(
+            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both instead.",
+            stacklevel=3,
+        )
     padding = _canonical(key_padding_mask, "key_padding_mask", query.dtype)
     is_causal = is_causal and padding is None and not need_weights  # then the mask is not looked at, as in PyTorch
     mask = None if is_causal else _canonical(attn_mask, "attn_mask", query.dtype)

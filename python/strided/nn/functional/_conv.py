@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
+from ..._calls.once import warn_once_of
 from .._tuples import _ints
 from ._compiled import compiled
 from ._padding import plain_pad as pad
@@ -25,6 +26,12 @@ def _same(input, kernel, dilation):
     total = [d * (k - 1) for d, k in zip(dilation, kernel)]
     more = [t % 2 for t in total]
     if any(more):
+        warn_once_of(
+            "padding='same'",
+            "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be "
+            "created",
+            3,
+        )
         input = pad(input, [v for m in reversed(more) for v in (0, m)])
     return input, [t // 2 for t in total]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 from .. import functional as F
@@ -50,9 +51,15 @@ class _InstanceNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         axis = input.dim() - self._axes - 1
-        if input.size(axis) != self.num_features and self.affine:
-            raise ValueError(
-                f"expected input's size at dim={axis} to match num_features ({self.num_features}), but got: {input.size(axis)}."
+        if input.size(axis) != self.num_features:
+            if self.affine:
+                raise ValueError(
+                    f"expected input's size at dim={axis} to match num_features ({self.num_features}), but got: {input.size(axis)}."
+                )
+            warnings.warn(
+                f"input's size at dim={axis} does not match num_features. You can silence this warning by not passing in "
+                "num_features, which is not used because affine=False",
+                stacklevel=2,
             )
         if input.dim() == self._axes + 1:
             return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)

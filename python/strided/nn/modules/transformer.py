@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from typing import TYPE_CHECKING
 
 import strided
@@ -157,6 +158,29 @@ class TransformerDecoderLayer(_Layer):
         return self.dropout3(self._feed_forward(x))
 
 
+def _why_no_nested_tensors(layer: Module) -> str:
+    """What keeps PyTorch from leaving the padding out of the computation of a layer; "" for nothing."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return "encoder_layer was not TransformerEncoderLayer"
+    attention, act = layer.self_attn, layer.activation
+    reasons = [
+        (layer.norm_first, "encoder_layer.norm_first was True"),
+        (
+            not attention.batch_first,
+            "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference performance)",
+        ),
+        (not attention._qkv_same_embed_dim, "encoder_layer.self_attn._qkv_same_embed_dim was not True"),
+        (attention.in_proj_bias is None, "encoder_layer.self_attn was passed bias=False"),
+        (
+            not (act in (F.relu, F.gelu) or isinstance(act, (ReLU, GELU))),
+            "encoder_layer.activation_relu_or_gelu was not True",
+        ),
+        (layer.norm1.eps != layer.norm2.eps, "encoder_layer.norm1.eps was not equal to encoder_layer.norm2.eps"),
+        (attention.num_heads % 2 == 1, "encoder_layer.self_attn.num_heads is odd"),
+    ]
+    return next((text for found, text in reasons if found), "")
+
+
 class TransformerEncoder(Module):
     """Copies of an encoder layer, one after the other."""
 
@@ -174,6 +198,12 @@ class TransformerEncoder(Module):
         self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        reason = _why_no_nested_tensors(encoder_layer) if enable_nested_tensor else ""
+        if reason:
+            warnings.warn(
+                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}", stacklevel=2
+            )
+        self.use_nested_tensor = enable_nested_tensor and not reason
 
     def forward(
         self,
@@ -195,17 +225,10 @@ class TransformerEncoder(Module):
     def _leaves_padding_out(self, src, padding):
         """Whether PyTorch would compute without the padding, which comes out as zeros then."""
         first = self.layers[0]
-        if not self.enable_nested_tensor or not isinstance(first, TransformerEncoderLayer) or src.dim() != 3:
+        if not self.enable_nested_tensor or _why_no_nested_tensors(first) or src.dim() != 3:
             return False
-        attention, known = first.self_attn, (F.relu, F.gelu)
         if (
             first.training
-            or first.norm_first
-            or not (attention.batch_first and attention._qkv_same_embed_dim)
-            or attention.in_proj_bias is None
-            or not (first.activation in known or isinstance(first.activation, (ReLU, GELU)))
-            or first.norm1.eps != first.norm2.eps
-            or attention.num_heads % 2
             or not get_fastpath_enabled()
             or strided.is_autocast_enabled()
             or (strided.is_grad_enabled() and any(t.requires_grad for t in (src, *first.parameters())))

@@ -1,0 +1,22 @@
+// Functions that warn of themselves.
+#pragma once
+
+#include <utility>
+
+#include "base/warning.h"
+
+namespace strided::python {
+
+// F, with a warning before the first call.
+template <auto F, const char* Text>
+struct Warned;
+
+template <class R, class... A, R (*F)(A...), const char* Text>
+struct Warned<F, Text> {
+  static R call(A... arguments) {
+    warn_once(Text);
+    return F(std::forward<A>(arguments)...);
+  }
+};
+
+}  // namespace strided::python
