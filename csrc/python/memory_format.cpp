@@ -26,11 +26,6 @@ Dims order_in(MemoryFormat format, size_t ndim) {
                 " tensor to use channels_last", volumes ? "_3d" : "", " format");
   return volumes ? Dims{0, 2, 3, 4, 1} : Dims{0, 2, 3, 1};
 }
-Dims inverse(const Dims& order) {
-  Dims out = order;
-  for (size_t i = 0; i < order.size(); ++i) out[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-  return out;
-}
 
 bool is_channels_last(MemoryFormat format) {
   return format == MemoryFormat::ChannelsLast || format == MemoryFormat::ChannelsLast3d;
@@ -72,16 +67,11 @@ bool is_contiguous_in(MemoryFormat format, const Tensor& x) {
 
 Tensor clone_in(MemoryFormat format, const Tensor& x) {
   if (format == MemoryFormat::Preserve) return clone(x);
-  if (format == MemoryFormat::Contiguous) {
-    if (!x.is_contiguous()) return contiguous(x);
-    const Tensor out =
-        empty(x.shape(), x.dtype(), x.device());  // axes of one element get the strides of the format, too
-    copy_into(out, x);
-    return record("CloneBackward0", out, x, [](const Tensor& g) { return g; });
-  }
-  const Dims order = order_in(format, x.shape().size());
-  const Tensor turned = permute(x, order);
-  return permute(turned.is_contiguous() ? clone(turned) : contiguous(turned), inverse(order));
+  if (format == MemoryFormat::Contiguous && !x.is_contiguous()) return contiguous(x);
+  // Axes of one element get the strides of the format, too.
+  const Tensor out = empty_strided(x.shape(), strides_in(format, x.shape(), {}), x.dtype(), x.device());
+  copy_into(out, x);
+  return record("CloneBackward0", out, x, [](const Tensor& g) { return g; });
 }
 
 Tensor contiguous_in(MemoryFormat format, const Tensor& x) {

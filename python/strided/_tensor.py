@@ -35,7 +35,8 @@ def _converted(self, dtype, device, copy, non_blocking, memory_format):
         return made
     # A copy gets the strides of the format for axes of one element, too; they stay where the tensor itself is given.
     odd = made is not self and memory_format is contiguous_format and made.stride() != _row_strides(made.shape)
-    return made.clone(memory_format=memory_format) if odd else made.contiguous(memory_format)
+    made = made.clone(memory_format=memory_format) if odd else made.contiguous(memory_format)
+    return _C._shown_as("ToCopyBackward0", made, self)
 
 
 def _row_strides(shape):

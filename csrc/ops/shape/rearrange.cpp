@@ -180,7 +180,7 @@ Tensor diag(const Tensor& x, int64_t diagonal) {
   const Tensor part = strided::diagonal(x, diagonal, 0, 1);
   const Tensor out = empty(part.shape(), x.dtype(), x.device());
   copy_into(out, part);
-  return record("DiagonalBackward0", out, x, [shape = x.shape(), diagonal](const Tensor& g) {
+  return record("DiagonalBackward0_copy", out, x, [shape = x.shape(), diagonal](const Tensor& g) {
     return scatter_to_zeros(g, shape, [diagonal](const Tensor& z) { return strided::diagonal(z, diagonal, 0, 1); });
   });
 }

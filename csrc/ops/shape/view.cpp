@@ -231,7 +231,7 @@ std::vector<Tensor> broadcast_tensors(const std::vector<Tensor>& tensors) {
   Dims shape;
   for (const Tensor& x : tensors) shape = broadcast_shapes(shape, x.shape());
   std::vector<Tensor> out;
-  for (const Tensor& x : tensors) out.push_back(expand(x, shape));
+  for (const Tensor& x : tensors) out.push_back(x.shape() == shape ? x : expand(x, shape));
   return out;
 }
 

@@ -209,19 +209,21 @@ Tensor rounded(const std::optional<std::string>& mode, F&& apply) {
                 "'");
 }
 Tensor div_rounding(const Operand& self, const Operand& other, std::optional<std::string> mode) {
-  return rounded(mode, [&](auto tag) {
+  Tensor out = rounded(mode, [&](auto tag) {
     const Operand in[] = {self, other};
     return call_elementwise(op_def(elementwise_id<typename decltype(tag)::type>), in);
   });
+  return mode ? shown_as("DivBackward2", std::move(out)) : out;
 }
 Tensor tensor_div_rounding(const Tensor& self, const Operand& other, std::optional<std::string> mode) {
   return div_rounding(Operand(self), other, std::move(mode));
 }
 Tensor div_rounding_(const Tensor& self, const Operand& other, std::optional<std::string> mode) {
-  return rounded(mode, [&](auto tag) {
+  Tensor out = rounded(mode, [&](auto tag) {
     const Operand in[] = {Operand(self), other};
     return call_elementwise_out(op_def(elementwise_id<typename decltype(tag)::type>), in, nullptr, self, true);
   });
+  return mode ? shown_as("DivBackward2", std::move(out)) : out;
 }
 
 // clamp with one bound left out.

@@ -2,6 +2,7 @@
 #include "base/warning.h"
 #include "core/promotion.h"
 #include "ops/factory.h"
+#include "ops/record.h"
 #include "ops/sort/sort.h"
 #include "python/bind/bind.h"
 
@@ -12,11 +13,12 @@ using OptionalInt = std::optional<int64_t>;
 using OptionalTensor = std::optional<Tensor>;
 
 // Every sort is stable.
-ValuesAndIndices sort_by(const Tensor& x, int64_t dim, bool descending, std::optional<bool>) {
-  return sort(x, dim, descending);
-}
 ValuesAndIndices sort_stably(const Tensor& x, std::optional<bool>, int64_t dim, bool descending) {
-  return sort(x, dim, descending);
+  auto [values, indices] = sort(x, dim, descending);
+  return {shown_as("SortBackward1", values), indices};
+}
+ValuesAndIndices sort_by(const Tensor& x, int64_t dim, bool descending, std::optional<bool> stable) {
+  return stable ? sort_stably(x, stable, dim, descending) : sort(x, dim, descending);
 }
 Tensor argsort_by(const Tensor& x, int64_t dim, bool descending, bool) { return argsort(x, dim, descending); }
 Tensor argsort_stably(const Tensor& x, bool, int64_t dim, bool descending) { return argsort(x, dim, descending); }

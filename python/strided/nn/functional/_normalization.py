@@ -159,7 +159,8 @@ def instance_norm(
                 running.copy_(many.view(n, c).mean(0))
     if weight is None and bias is None:
         return made
-    return _affine(_wide(made), _channelwise(weight, input.ndim), _channelwise(bias, input.ndim)).to(input.dtype)
+    made = _affine(_wide(made), _channelwise(weight, input.ndim), _channelwise(bias, input.ndim)).to(input.dtype)
+    return _C._shown_as("ViewBackward0", made, input)
 
 
 def _last_axes(input, normalized_shape, **tensors):
