@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 import warnings
 
 import pytest
@@ -367,3 +368,20 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_as_pytorch(name):
     assert outcome(CALLS[name], strided) == outcome(CALLS[name], torch)
+
+
+# The constructors of these come from bases in PyTorch, too.
+OF_BASES = re.compile("(Lazy)?(Batch|Instance)Norm.d|RNN$|LSTM$|GRU$|Lazy")
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in dir(torch.nn) if isinstance(getattr(torch.nn, n), type) and not OF_BASES.match(n)]
+)
+def test_wrong_keywords_name_the_class(name):
+    def message(lib):
+        try:
+            getattr(lib.nn, name)(bogus=1)
+        except Exception as error:
+            return type(error), str(error)
+
+    assert message(strided) == message(torch)

@@ -11,6 +11,7 @@ from .. import functional as F
 from .. import init
 from .._tuples import _ntuple
 from ..parameter import Parameter
+from ._constructors import named_by_class
 from .module import Module
 from .utils import _reverse_repeat_tuple
 
@@ -114,6 +115,7 @@ class _ConvNd(Module):
         return function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
 
+@named_by_class
 class _Conv(_ConvNd):
     def __init__(
         self,
@@ -174,6 +176,7 @@ class Conv3d(_Conv):
     _axes = 3
 
 
+@named_by_class
 class _ConvTransposeNd(_ConvNd):
     def __init__(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import functional as F
+from ._constructors import named_by_class
 from .module import Module
 from .utils import _ntuple
 
@@ -18,6 +19,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@named_by_class
 class _PadNd(Module):
     """Padding of the last axes: one number for all sides, or (before, after) of the last axis first."""
 

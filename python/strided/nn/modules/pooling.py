@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from .. import functional as F
 from .._tuples import _ntuple
+from ._constructors import named_by_class
 from .module import Module
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class _MaxPoolNd(Module):
         )
 
 
+@named_by_class
 class _MaxUnpoolNd(Module):
     _axes = 1
 
@@ -93,6 +95,7 @@ class AvgPool1d(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
+@named_by_class
 class _AvgPoolNd(Module):
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"]
     _axes = 2
@@ -212,6 +215,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
     _axes = 3
 
 
+@named_by_class
 class _FractionalMaxPoolNd(Module):
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
     _axes = 2

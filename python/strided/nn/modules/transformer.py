@@ -12,6 +12,7 @@ import strided
 from ...backends.mha import get_fastpath_enabled
 from .. import functional as F
 from .. import init
+from ._constructors import named_by_class
 from .activation import GELU, MultiheadAttention, ReLU
 from .container import ModuleList
 from .dropout import Dropout
@@ -51,6 +52,7 @@ def _is_causal(mask, is_causal, size):
     return mask.size() == later.size() and bool((mask == later).all())
 
 
+@named_by_class
 class _Layer(Module):
     __constants__ = ["norm_first"]
 
