@@ -489,3 +489,16 @@ def test_written_through_an_expanded_view():
     x = torch.zeros(1, 2)
     x.expand(3, 2).fill_(1)  # one value for all
     assert x.tolist() == [[1, 1]] and x.expand(3, 2).zero_().sum() == 0
+
+
+def test_broadcast_tensors_gives_what_has_the_shape():
+    x, y = torch.ones(2, 3, requires_grad=True), torch.ones(3)
+    a, b = torch.broadcast_tensors(x, y)
+    assert a is x and b is not y and b.shape == (2, 3)
+    assert torch.distributions.Normal(x, torch.ones(2, 3)).loc is x
+
+
+def test_copies_in_a_format_are_no_views():
+    x = torch.ones(2, 3, 4, 5, requires_grad=True)
+    for y in (x.contiguous(memory_format=torch.channels_last), x.clone(memory_format=torch.channels_last)):
+        assert y._base is None and y.stride() == (60, 1, 15, 3)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
+
+Class = TypeVar("Class", bound=type)
 
 
-def named_by_class(base: type) -> type:
+def named_by_class(base: Class) -> Class:
     """A private class whose public subclasses get the constructor that they inherit from a private one under their own
     names: errors of wrong arguments give these."""
 
