@@ -2,7 +2,6 @@
 gradients."""
 
 import os
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -232,14 +231,6 @@ def test_second_device():
     close(LA.svdvals(a.cuda()), LA.svdvals(a))
 
 
-def run(code, **environment):
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
 def test_without_it():
     """One error that names the function and says what to install; what needs none of it works on."""
     code = """
@@ -251,7 +242,7 @@ except RuntimeError as error:
     print(error)
 print(torch.linalg.det(a).item())
 """
-    words = run(code, STRIDED_CUSOLVER_LIBRARY="/nowhere/libcusolver.so")
+    words = cuda_device.run(code, STRIDED_CUSOLVER_LIBRARY="/nowhere/libcusolver.so")
     assert (
         words.startswith("linalg.svd on device 'cuda' needs cuSOLVER of CUDA 1")
         and "Install it by: pip install " in words
@@ -282,7 +273,7 @@ thread = threading.Thread(target=work)
 thread.start()
 thread.join()
 """
-    assert words in run(code)
+    assert words in cuda_device.run(code)
 
 
 def no_toolkit(monkeypatch, folder):

@@ -1,9 +1,6 @@
 """Fourier transforms on a CUDA device against the CPU: lengths, layouts, several axes, gradients, streams, errors."""
 
 import gc
-import os
-import subprocess
-import sys
 import threading
 
 import cuda_device
@@ -167,14 +164,6 @@ def test_second_device():
     close(torch.fft.fft(x.cuda()), torch.fft.fft(x), "float64")
 
 
-def run(code, **environment):
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
 def test_without_it():
     code = """
 import strided as torch
@@ -185,7 +174,7 @@ except RuntimeError as error:
     print(error)
 print(torch.fft.fft(x.cpu())[0].real.item(), x.sum().item())
 """
-    words = run(code, STRIDED_CUFFT_LIBRARY="/nowhere/libcufft.so")
+    words = cuda_device.run(code, STRIDED_CUFFT_LIBRARY="/nowhere/libcufft.so")
     assert (
         words.startswith("fft on device 'cuda' needs cuFFT of CUDA 1")
         and "Install it by: pip install " in words
@@ -202,6 +191,6 @@ try:
 except RuntimeError as error:
     print(error)
 """
-    assert "is cuFFT 11.0, but this CUDA library was built with CUDA 13 and needs 12.x" in run(
+    assert "is cuFFT 11.0, but this CUDA library was built with CUDA 13 and needs 12.x" in cuda_device.run(
         code, STRIDED_EMULATE_CUFFT="11"
     )

@@ -4,6 +4,7 @@ import functools
 
 import pytest
 import strided as torch
+from small_training import X, Y, network, part
 from strided import distributed as dist
 from strided import nn
 from strided.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict
@@ -20,19 +21,7 @@ from strided.distributed.fsdp import FullyShardedDataParallel as FSDP
 from strided.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 from strided.distributed.fsdp.wrap import CustomPolicy, ModuleWrapPolicy, enable_wrap, size_based_auto_wrap_policy, wrap
 
-X = torch.linspace(-1, 1, 60).view(12, 5).sin()
-Y = torch.arange(12) % 3
 LINEARS = ModuleWrapPolicy({nn.Linear})
-
-
-def network():
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(5, 7), nn.LayerNorm(7), nn.Tanh(), nn.Linear(7, 3))
-
-
-def part():
-    n = 12 // dist.get_world_size()
-    return slice(dist.get_rank() * n, (dist.get_rank() + 1) * n)
 
 
 def train(net, x=X, y=Y, steps=3, clip=None, optimizer=None):

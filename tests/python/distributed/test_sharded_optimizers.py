@@ -2,6 +2,7 @@
 
 import pytest
 import strided as torch
+from small_training import X, Y, network, part
 from strided import distributed as dist
 from strided import nn
 from strided.distributed.algorithms.ddp_comm_hooks import DDPCommHookType, register_ddp_comm_hook
@@ -11,19 +12,6 @@ from strided.distributed.algorithms.join import Join
 from strided.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
 from strided.distributed.algorithms.model_averaging.hierarchical_model_averager import HierarchicalModelAverager
 from strided.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimizer
-
-X = torch.linspace(-1, 1, 60).view(12, 5).sin()
-Y = torch.arange(12) % 3
-
-
-def network():
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(5, 7), nn.LayerNorm(7), nn.Tanh(), nn.Linear(7, 3))
-
-
-def part():
-    n = 12 // dist.get_world_size()
-    return slice(dist.get_rank() * n, (dist.get_rank() + 1) * n)
 
 
 def steps(net, optimizer, count=4, x=X, y=Y, after=()):

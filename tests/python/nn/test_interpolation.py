@@ -4,6 +4,7 @@ import math
 
 import pytest
 import strided
+from arrays import layouts
 from strided.nn import functional as F
 from strided.nn.functional import _interpolate
 from strided.nn.functional._interpolate import _antialiased
@@ -55,15 +56,6 @@ CASES = [
     ((1, 2, 3, 4, 2), (4, 2, 5), "trilinear"),
     ((1, 2, 3, 4, 2), (4, 2, 5), "nearest"),
 ]
-
-
-def layouts(x):
-    back = list(range(x.ndim))[::-1]
-    yield x
-    yield x.permute(back).contiguous().permute(back)
-    yield x.flip(-1)[..., strided.arange(x.size(-1) - 1, -1, -1)]
-    yield strided.stack([x, x], -1)[..., 0]
-    yield x[..., :1].expand(x.shape)
 
 
 @pytest.mark.parametrize("shape, size, mode", CASES)

@@ -3,20 +3,12 @@
 import numpy as np
 import pytest
 import strided
+from arrays import layouts
 from strided.nn import functional as F
 
 CONSTANTS = [((1, 0), 2), ((0, 2, 3, 0), None), ((1, 2, 0, 3), -1), ((2, 1, 0, 0, 1, 2), 3)]
 MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 SIDES = [(0, 0), (1, 0), (0, 2), (2, 1), (1, 2, 0, 3), (0, 0, 2, 2), (3, 3, 3, 3), (2, 0, 1, 1, 0, 1)]
-
-
-def layouts(x):
-    back = list(range(x.ndim))[::-1]
-    yield x
-    yield x.permute(back).contiguous().permute(back)
-    yield x.flip(-1)[..., strided.arange(x.size(-1) - 1, -1, -1)]
-    yield strided.stack([x, x], -1)[..., 0]
-    yield x[..., :1].expand(x.shape)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "complex64", "bool"])

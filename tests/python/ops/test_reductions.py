@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import strided as torch
+from arrays import check_second_gradient, numeric_gradient, value
 
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 INTS = ["uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"]
@@ -47,13 +48,6 @@ def layouts(a, dtype):
         yield "negative stride", t.flip(0)[::-1]
     if t.ndim > 1:
         yield "swapped", t.transpose(0, 1).contiguous().transpose(0, 1)
-
-
-def value(t):
-    """A tensor as float64, complex128 or int64 array."""
-    if t.dtype in (torch.bfloat16, torch.float16):
-        t = t.to(torch.float32)
-    return np.array(t.tolist()).reshape(tuple(t.shape))
 
 
 def close(got, want, dtype, scale=1.0):
@@ -410,19 +404,6 @@ def test_accuracy_of_long_float32_sums(n):
     )
 
 
-def numeric_gradient(f, x, h=1e-6):
-    out = np.zeros(x.shape)
-    for at in np.ndindex(x.shape):
-        up, down = x.copy(), x.copy()
-        up[at] += h
-        down[at] -= h
-        out[at] = (
-            f(torch.tensor(up.tolist(), dtype=torch.float64)).item()
-            - f(torch.tensor(down.tolist(), dtype=torch.float64)).item()
-        ) / (2 * h)
-    return out
-
-
 W = torch.tensor([[0.3, -1.2, 2.0], [1.0, 0.5, -0.7]], dtype=torch.float64)
 GRADIENTS = {
     "sum": lambda t: (t.sum(0) * W[0]).sum(),
@@ -484,19 +465,7 @@ def test_gradients(name):
 def test_second_gradients(name):
     f = GRADIENTS[name]
     a = np.array([[1.5, -0.7, 2.2], [0.4, 3.1, -1.3]])
-
-    def first(t):
-        t = t.detach().clone().requires_grad_()
-        (g,) = torch.autograd.grad(f(t), t, create_graph=True)
-        return (g * W * W).sum(), t
-
-    out, t = first(torch.tensor(a.tolist(), dtype=torch.float64))
-    want = numeric_gradient(lambda u: first(u)[0].detach(), a)
-    if out.requires_grad:
-        (second,) = torch.autograd.grad(out, t, allow_unused=True)
-        assert np.allclose(0 if second is None else value(second), want, rtol=1e-4, atol=1e-5)
-    else:
-        assert np.allclose(want, 0, atol=1e-5)
+    check_second_gradient(f, a, W * W)
 
 
 def test_gradients_at_ties_and_zeros():

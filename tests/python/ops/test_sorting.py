@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import strided as torch
+from arrays import value
 
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 INTS = ["uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"]
@@ -32,12 +33,6 @@ def tensors(a, dtype):
         yield t.transpose(0, -1).contiguous().transpose(0, -1)
     if t.ndim:
         yield t.flip(0)[::-1]
-
-
-def value(t):
-    if t.dtype in (torch.float16, torch.bfloat16):
-        t = t.to(torch.float32)
-    return np.array(t.tolist()).reshape(tuple(t.shape))
 
 
 def same(got, want):

@@ -6,21 +6,7 @@ import pickle
 
 import pytest
 import strided as torch
-
-LAYOUTS = {n: getattr(torch, f"sparse_{n}") for n in ("csr", "csc", "bsr", "bsc")}
-D = torch.tensor([[0, 1, 2, 0, 0, 0], [3, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 4], [0, 5, 0, 0, 0, 0]], dtype=torch.float64)
-BATCH = torch.stack([D, D.flip(0), D.flip(1)])
-X = torch.linspace(-2, 3, 12, dtype=torch.float64).reshape(6, 2)
-each = pytest.mark.parametrize("name", LAYOUTS)
-
-
-def make(name, dense=D):
-    return dense.to_sparse(layout=LAYOUTS[name], **({"blocksize": (2, 3)} if name[0] == "b" else {}))
-
-
-def same(got, want):
-    assert got.shape == want.shape
-    torch.testing.assert_close(got.to_dense(), want)
+from compressed_cases import BATCH, LAYOUTS, D, X, each, make, same
 
 
 @each

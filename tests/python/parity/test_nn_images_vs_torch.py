@@ -7,11 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import strided  # noqa: E402
-from nn_compare import compare_call, compare_module  # noqa: E402
-
-
-def x(*shape, seed=1):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).requires_grad_()
+from nn_compare import compare_call, compare_module, x  # noqa: E402
 
 
 def places(*shape, seed=2):

@@ -8,12 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import strided  # noqa: E402
-from nn_compare import assert_same_tensors, compare_call, compare_module  # noqa: E402
-
-
-def x(*shape, seed=1):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).requires_grad_()
-
+from nn_compare import assert_same_tensors, compare_call, compare_module, x  # noqa: E402
 
 CASES = {
     "RNN(3, 4)": [x(5, 2, 3)],

@@ -12,11 +12,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torch.nn.utils.prune")
 
 import strided  # noqa: E402
-from nn_compare import compare_call  # noqa: E402
-
-
-def x(*shape, seed=1):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).requires_grad_()
+from nn_compare import compare_call, x  # noqa: E402
 
 
 def symmetric(lib):

@@ -3,6 +3,8 @@ skip."""
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,3 +44,12 @@ def needs(devices=1):
     have = strided.cuda.device_count()
     why = strided._C.functions["_cuda_why_none"]() or f"there are {have}"
     return pytest.mark.skipif(have < devices, reason=f"needs {devices} CUDA device{'s' * (devices > 1)}: {why}")
+
+
+def run(code, **environment):
+    """What a program prints, with these variables in its environment."""
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout

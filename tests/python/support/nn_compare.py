@@ -7,6 +7,11 @@ import strided
 import torch
 
 
+def x(*shape, seed=1):
+    """Random numbers of PyTorch, of which a gradient is wanted."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).requires_grad_()
+
+
 def to_strided(x):
     """Tensors of PyTorch, anywhere in a value, as tensors of strided with the same numbers."""
     if isinstance(x, torch.Tensor):
