@@ -1,14 +1,15 @@
 """strided on a CUDA device beside PyTorch and CuPy: the same work, in one process, in turns.
 
     python bench/gpu.py [--megabytes 64,1024,4096] [--only TEXT] [--libraries torch,cupy] [--json FILE] [--tiles]
-                        [--seconds N] [--smoke]
+                        [--seconds N] [--resume] [--smoke]
 
 Large work is measured with events around a batch of calls and given as bandwidth, as a fraction of the bandwidth of a
 plain copy of the same size measured in the same run, and as a ratio to each other library. Products of matrices, linear
 systems, scans and sorts (bench/gpu_matrices.py) are given as what they do in a second, and as ratios. --tiles measures
 every tile shape of the matrix products. Submitting a tiny operation is wall time on the host. Libraries that are not
-installed are left out. A case that fails is named, and the others go on; the file has what was measured so far.
---seconds: what has not begun by then is left out. --smoke runs everything once on tiny operands, on an emulated device
+installed are left out. A case that fails is named, and the others go on, in a new process where the device no longer
+answers; the file has what was measured so far. --seconds: what has not begun by then is left out. --resume goes on with
+the cases that FILE does not have. --smoke runs everything once on tiny operands, on an emulated device
 too: it shows that the script works, not how fast anything is.
 """
 
@@ -16,6 +17,7 @@ import argparse
 import functools
 import importlib
 import json
+import os
 import platform
 import statistics
 import sys
@@ -145,31 +147,66 @@ def submit_time(lib, calls):
     return best
 
 
+def answers(lib):
+    try:
+        return (lib.xp.ones(2, device="cuda") + 1).tolist() == [2.0, 2.0]
+    except Exception:
+        return False
+
+
 class Figures:
     """What was measured, written after each case."""
 
-    def __init__(self, path, seconds):
-        self.path, self.end, self.failed, self.left_out = path, time.monotonic() + seconds, 0, []
-        self.data = {"date": time.strftime("%Y-%m-%d"), "python": platform.python_version(), "cases": []}
+    def __init__(self, arguments, answers):
+        """answers(): whether the device still does anything."""
+        self.path, self.arguments, self.answers = arguments.json, arguments, answers
+        self.end, self.left_out = time.monotonic() + arguments.seconds, []
+        self.data = {"date": time.strftime("%Y-%m-%d"), "python": platform.python_version(), "cases": [], "done": []}
+        if arguments.resume:
+            with open(self.path) as file:
+                self.data = json.load(file)
+            if begun := self.data.pop("begun", None):
+                self.failed(begun, "the process was stopped in it")
 
     def write(self):
         if self.path:
-            with open(self.path, "w") as file:
+            with open(self.path + ".new", "w") as file:
                 json.dump(self.data, file, indent=1)
+            os.replace(self.path + ".new", self.path)
 
     def measure(self, name, work):
         """Runs one case; what it raises is said and kept."""
+        if name in self.data["done"]:
+            return
         if time.monotonic() > self.end:
             self.left_out.append(name)
             return
+        self.data["begun"] = name
+        self.write()
+        good = True
         try:
             work()
         except Exception as error:
-            self.failed += 1
-            text = f"{type(error).__name__}: {error}"
-            print(f"  {name}: {text[:500]}")
-            self.data.setdefault("failed", []).append({"name": name, "error": text})
+            self.failed(name, f"{type(error).__name__}: {error}")
+            good = False
+        else:
+            self.data["done"].append(name)
+        del self.data["begun"]
         self.write()
+        if not good and self.path and not self.answers():
+            self.go_on_in_a_new_process()
+
+    def failed(self, name, text):
+        print(f"  {name}: {text[:500]}")
+        self.data.setdefault("failed", []).append({"name": name, "error": text})
+        self.data["done"].append(name)
+
+    def go_on_in_a_new_process(self):
+        """An error that breaks the context fails every later call in it, those of other libraries too."""
+        print("  the device no longer answers: the other cases in a new process", flush=True)
+        left = max(self.end - time.monotonic(), 0)
+        options = [a for a in sys.argv[1:] if a != "--resume"] + ["--resume", "--seconds", str(left)]
+        os.execv(sys.executable, [sys.executable, "-u", __file__, *options])
 
 
 def times_of(libraries, operands, work, batch, repeats):
@@ -205,17 +242,22 @@ def say(label, libraries, cells, times=None, more=""):
 def bandwidths(libraries, figures, smoke, only, megabytes):
     print()
     say(f"{megabytes} MB", libraries, {lib.name: lib.name for lib in libraries}, more="   of copy")
-    limit = 0.0
+    # (Of an earlier process, perhaps.)
+    copies = [c for c in figures.data["cases"] if c["name"] == "copy" and c.get("megabytes") == megabytes]
+    limit = max((copies[0]["moved"] / t / 1e9 for t in copies[0]["seconds"].values()), default=0.0) if copies else 0.0
 
     def one(name, moved, operands, work):
         nonlocal limit
         batch, repeats = (1, 1) if smoke else (max(3, 4096 // megabytes), 7)
         times = times_of(libraries, operands, work, batch, repeats)
         rate = {k: moved / max(t, 1e-12) / 1e9 for k, t in times.items()}
-        limit = limit or max(rate.values())  # of the copy, which comes first
-        share = rate["strided"] / limit
-        say(name, libraries, {k: f"{r:.0f} GB/s" for k, r in rate.items()}, times, f"{share:>10.2f}")
-        figures.data["cases"].append({"name": name, "megabytes": megabytes, "seconds": times, "of_copy": share})
+        limit = max(rate.values()) if name == "copy" else limit  # it comes first
+        share = rate["strided"] / limit if limit else None
+        more = f"{share:>10.2f}" if limit else ""
+        say(name, libraries, {k: f"{r:.0f} GB/s" for k, r in rate.items()}, times, more)
+        figures.data["cases"].append(
+            {"name": name, "megabytes": megabytes, "moved": moved, "seconds": times, "of_copy": share}
+        )
 
     for name, moved, operands, work in cases(megabytes):
         if only in name or name == "copy":
@@ -285,8 +327,11 @@ def main() -> int:
     parser.add_argument("--json", metavar="FILE", help="write the figures there")
     parser.add_argument("--tiles", action="store_true", help="also measure every tile of the matrix products")
     parser.add_argument("--seconds", type=float, default=86400, help="leave out what has not begun by then")
+    parser.add_argument("--resume", action="store_true", help="go on with what the file does not have")
     parser.add_argument("--smoke", action="store_true", help="everything once, on tiny operands")
     arguments = parser.parse_args()
+    if arguments.resume and not arguments.json:
+        parser.error("--resume needs --json")
     environment.clean()
     libraries = []
     for name in ["strided", *filter(None, arguments.libraries.split(","))]:
@@ -299,7 +344,7 @@ def main() -> int:
             continue
         libraries.append(lib)
     ours, smoke, only = libraries[0], arguments.smoke, arguments.only
-    figures = Figures(arguments.json, arguments.seconds)
+    figures = Figures(arguments, functools.partial(answers, ours))
     figures.data["device"] = ours.device_name
     figures.data["versions"] = {lib.name: getattr(lib.xp, "__version__", "") for lib in libraries}
     print(f"{ours.device_name}; " + ", ".join(f"{k} {v}" for k, v in figures.data["versions"].items()))
@@ -313,13 +358,13 @@ def main() -> int:
     for megabytes in sizes[1:]:
         bandwidths(libraries, figures, smoke, only, megabytes)
     if arguments.tiles:
-        figures.measure(
-            "tiles", lambda: figures.data.update(tiles=gpu_matrices.tile_table(ours, seconds_of, smoke, only))
-        )
+        print("\ntiles of matrix products: GFLOP/s of each row of the table, and of the row that is chosen")
+        for name, work in gpu_matrices.tile_cases(ours, seconds_of, smoke, only):
+            figures.measure(name, lambda work=work: figures.data.setdefault("tiles", []).append(work()))
     figures.write()
     if figures.left_out:
         print("left out for want of time:", "; ".join(figures.left_out))
-    return 1 if figures.failed else 0
+    return 1 if "failed" in figures.data else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# On a machine with an NVIDIA GPU: builds the CUDA library for it, runs the tests there, times, and checks the kernels with
-# compute-sanitizer, what says most first, each step with a limit of time. What fails does not keep the rest from running.
+# On a machine with an NVIDIA GPU: builds the CUDA library for it, tries an operation of each family, takes the shortest
+# figures, runs the tests, takes the other figures, and checks the kernels with compute-sanitizer: what says most first,
+# each step with a limit of time. What fails does not keep the rest from running, nor does a kernel that breaks its
+# process's use of the device.
 # Everything that is said goes to bench/results/DEVICE-DATE.txt too, as it is said, the figures to .json beside it.
 #   bench/gpu.sh [--seconds N] [PYTHON]
 #     PYTHON   one that has this strided and what its tests need; or one that has only what building needs (its packages
@@ -38,8 +40,9 @@ name=$(ask name)
 capability=$(ask compute_cap)
 [[ $capability =~ ^[0-9]+\.[0-9]+$ ]] || problem "nvidia-smi names no device: $name"
 command -v nvcc > /dev/null || problem "there is no nvcc on the PATH, nor in /usr/local/cuda/bin. Install a CUDA toolkit, or: pip install nvidia-cuda-nvcc, with its bin folder on the PATH"
-toolkit=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")
-export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$toolkit/lib64  # cuSOLVER and cuFFT
+# Where strided looks for cuSOLVER and cuFFT after Python's packages. (Not LD_LIBRARY_PATH: libraries of packages,
+# PyTorch's among them, would get those of the toolkit that they need, which may be older.)
+export CUDA_HOME=${CUDA_HOME:-$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")}
 nvcc_release=$(nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
 driver_release=$(nvidia-smi | sed -n 's/.*CUDA[A-Za-z ]* Version: *\([0-9.]*\).*/\1/p' | head -1)
 [ "${nvcc_release%%.*}" -ge 12 ] || problem "nvcc is of CUDA $nvcc_release; 12 or newer is needed"
@@ -57,6 +60,8 @@ echo "$name, compute capability $capability, driver $(ask driver_version) (CUDA 
 status=0
 summary=()
 left() { echo $((limit - SECONDS)); }
+# share PERCENT MOST: so many seconds of those that are left, at most MOST
+share() { echo $(($(left) * $1 / 100 < $2 ? $(left) * $1 / 100 : $2)); }
 # within SECONDS: as many, or as are left but for the time to end
 within() { echo $(($1 < $(left) - 10 ? $1 : $(left) - 10)); }
 # step SECONDS COMMAND...
@@ -99,7 +104,8 @@ if ! "$python" -c 'import strided' 2> /dev/null; then
   else
     offline=--no-index
     python=$PWD/build/gpu/venv/bin/python
-    [ -e "$python" ] || "$given" -m venv --system-site-packages build/gpu/venv || problem "$given cannot make a virtual environment"
+    [ -e "$python" ] || "$given" -m venv --system-site-packages build/gpu/venv > /dev/null ||
+      "$given" -m venv --clear --without-pip --system-site-packages build/gpu/venv || problem "$given cannot make a virtual environment"
     # A virtual environment does not show the packages of another one, so a file names their folders.
     "$given" -c 'import site; print(*site.getsitepackages(), sep="\n")' > "$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/given.pth"
   fi
@@ -119,24 +125,32 @@ step 120 cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTRIDED_CUDA
   -DSTRIDED_ISAS=$isas -DSTRIDED_BUILD_TESTS=ON -DSTRIDED_BUILD_PYTHON=OFF -DPython_EXECUTABLE="$("${given:-$python}" -c 'import sys; print(sys.executable)')" || finish
 step 1200 cmake --build $build --target strided_cuda || finish
 export STRIDED_CUDA_LIBRARY=$PWD/$build/cuda/libstrided_cuda.so
-step 120 "$python" tests/gpu/run.py first || finish  # where these few operations fail, nothing else has a meaning
-
-# ---- tests, figures, sanitizers: about ten minutes. The tests of kernels are built beside those in Python, which the
-# processors have little to do with.
 begin=$SECONDS
+figures=(-u bench/gpu.py --json "$results.json")
+step 150 "$python" tests/gpu/run.py first --seconds "$(within 140)"
+[ $? = 2 ] && finish  # where these few operations fail, nothing else has a meaning
+
+# ---- figures, tests, sanitizers: about ten minutes. The tests of kernels are built beside those in Python, which the
+# processors have little to do with.
 tests=$build/cuda/cuda_device_tests
+step "$(($(share 20 60) + 15))" "$python" "${figures[@]}" --seconds "$(share 20 60)"
 timeout $(($(left) > 900 ? 900 : $(left) > 0 ? $(left) : 1)) cmake --build $build --target cuda_device_tests > build/gpu/device_tests.log 2>&1 &
 builds=$!
-step 190 "$python" tests/gpu/run.py python --seconds "$(within 180)"
+seconds=$(share 40 240)
+step $((seconds + 10)) "$python" tests/gpu/run.py python --seconds "$seconds"
+seconds=$(share 50 240)
+more=
+[ -e "$results.json" ] && more=--resume
+step $((seconds + 15)) "$python" "${figures[@]}" $more --tiles --seconds "$seconds"
 if wait $builds; then
-  step 130 "$python" tests/gpu/run.py kernels $tests --seconds "$(within 120)"
+  seconds=$(share 60 130)
+  step $((seconds + 10)) "$python" tests/gpu/run.py kernels $tests --seconds "$seconds"
+  step 160 "$python" tests/gpu/run.py sanitize $tests --seconds "$(within 150)"
 else
   status=1
   echo "== the tests of kernels were not built:"
   tail -5 build/gpu/device_tests.log
   summary+=("left out, not built: the tests of kernels, and the sanitizers")
 fi
-step 220 "$python" -u bench/gpu.py --seconds "$(within 200)" --json "$results.json"
-[ -x $tests ] && step 160 "$python" tests/gpu/run.py sanitize $tests --seconds "$(within 150)"
 echo "== $((SECONDS - begin)) s after the build"
 finish

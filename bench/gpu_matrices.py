@@ -127,35 +127,38 @@ def all_cases(smoke):
     return product_cases(smoke) + system_cases(smoke) + order_cases(smoke)
 
 
-def tile_table(lib, seconds_of, smoke, only):
-    """Every tile of the table for a few shapes, in FLOP/s: where the speeds in csrc/cuda/gemm_*.cu come from."""
+def tile_cases(lib, seconds_of, smoke, only):
+    """(name, work): every tile of the table for a few shapes, in FLOP/s: where the speeds in csrc/cuda/gemm_*.cu come
+    from."""
     force = __import__("strided")._C.functions["_cuda_force_gemm_tile"]
     shapes = (
         [(40, 40, 40)]
         if smoke
-        else [(n, n, n) for n in (256, 512, 1024, 2048, 4096, 8192)]
+        else [(n, n, n) for n in (4096, 256, 512, 1024, 2048, 8192)]
         + [(8192, 64, 8192), (64, 64, 65536), (4096, 4096, 64)]
     )
-    found = []
-    print("\ntiles of matrix products: GFLOP/s of each row of the table, and of the row that is chosen")
-    for dtype in ("float32", "float64", "bfloat16", "complex64", "int32"):
-        if only not in dtype:
-            continue
-        for m, n, k in shapes:
-            a, b = lib.rand(m, k, dtype=dtype), lib.rand(k, n, dtype=dtype)
-            rates = []
-            for tile in (0, 1, 2, 3, 4, 5, 6, -1):
-                force(tile)
-                try:
-                    seconds = seconds_of(lib, lambda: a @ b, 1 if smoke else 3, 1 if smoke else 3)
-                except ValueError:  # the table of this dtype is shorter, or for other devices
-                    rates.append(None)
-                else:
-                    rates.append(2 * m * n * k / max(seconds, 1e-12) / 1e9)
-            force(-1)
-            print(
-                f"  {dtype:10} {m:>6} x {n:>6} x {k:>6}"
-                + "".join(f"{'-' if r is None else f'{r:.0f}':>10}" for r in rates)
-            )
-            found.append({"dtype": dtype, "shape": [m, n, k], "gflops": rates})
-    return found
+
+    def measure(dtype, m, n, k):
+        a, b = lib.rand(m, k, dtype=dtype), lib.rand(k, n, dtype=dtype)
+        rates = []
+        for tile in (0, 1, 2, 3, 4, 5, 6, -1):
+            force(tile)
+            try:
+                seconds = seconds_of(lib, lambda: a @ b, 1 if smoke else 3, 1 if smoke else 3)
+            except ValueError:  # the table of this dtype is shorter, or for other devices
+                rates.append(None)
+            else:
+                rates.append(2 * m * n * k / max(seconds, 1e-12) / 1e9)
+            finally:
+                force(-1)
+        print(
+            f"  {dtype:10} {m:>6} x {n:>6} x {k:>6}" + "".join(f"{'-' if r is None else f'{r:.0f}':>10}" for r in rates)
+        )
+        return {"dtype": dtype, "shape": [m, n, k], "gflops": rates}
+
+    return [
+        (f"tiles of {dtype} {m} x {n} x {k}", lambda case=(dtype, m, n, k): measure(*case))
+        for dtype in ("bfloat16", "float32", "float64", "complex64", "int32")
+        if only in dtype
+        for m, n, k in shapes
+    ]

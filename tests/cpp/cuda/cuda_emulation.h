@@ -290,11 +290,11 @@ T atomicAnd(T* at, cuda_emulation::Same<T> v) {
 
 // ---------------------------------------------------------------- the run-time library
 // As many devices as STRIDED_EMULATE_CUDA says (1 when unset), each with STRIDED_EMULATE_CUDA_MEMORY bytes (1 GiB when
-// unset), STRIDED_EMULATE_CUDA_SHARED bytes of shared memory for a block that asks (48 KiB when unset, so that what does
-// not fit is small enough to test) and compute capability STRIDED_EMULATE_CUDA_CAPABILITY (90 when unset). Everything is
-// done when the call returns, unless streams are late; errors are those CUDA would return. With STRIDED_EMULATE_FAULT=N
-// the N-th launch breaks the context, as an address outside of memory does: from then on every call that would need it
-// returns an error.
+// unset), STRIDED_EMULATE_CUDA_SHARED bytes of shared memory for a block that asks (48 KiB when unset, so that what
+// does not fit is small enough to test) and compute capability STRIDED_EMULATE_CUDA_CAPABILITY (90 when unset).
+// Everything is done when the call returns, unless streams are late; errors are those CUDA would return. With
+// STRIDED_EMULATE_FAULT=N the N-th launch breaks the context, as an address outside of memory does: from then on every
+// call that would need it returns an error.
 enum cudaError_t : int {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,

@@ -1,7 +1,7 @@
 // cuFFT for emulated devices: the functions of csrc/cuda/fft/cufft_functions.h, made of the CPU's transforms, on device
-// memory that is opened while the stream is at it. It is stricter than the real one. A plan must have a stream and work of
-// its own before each transform, and be of the current device; input, output and work must lie in that device's memory
-// as a whole, where a complex number may lie; work has an odd size and is overwritten, and so is the input of a
+// memory that is opened while the stream is at it. It is stricter than the real one. A plan must have a stream and work
+// of its own before each transform, and be of the current device; input, output and work must lie in that device's
+// memory as a whole, where a complex number may lie; work has an odd size and is overwritten, and so is the input of a
 // transform to real numbers. A plan must live as long as what was queued or captured with it. What is wrong is said on
 // stderr, and given back as a status.
 #include <algorithm>
