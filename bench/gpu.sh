@@ -12,6 +12,8 @@
 #              that Python has them.
 #     N        seconds for everything (a day, if not given): steps that would begin later are left out, others are cut. The
 #              build goes on where it was when the script is called again.
+#     STRIDED_CUDA_LIBRARY in the environment: the CUDA library, built elsewhere for this device (and the tests of kernels,
+#              cuda_device_tests, beside it), so that nothing of it is compiled here.
 # Needed: a driver, nvcc 12 or newer (no newer than the driver knows), Python 3.10 or newer with venv, a C++ compiler. The tests
 # of kernels need GoogleTest (libgtest-dev, or the Python package ros-gtest-vendor).
 set -uo pipefail
@@ -39,15 +41,20 @@ ask() { nvidia-smi "--query-gpu=$1" --format=csv,noheader --id="${visible%%,*}" 
 name=$(ask name)
 capability=$(ask compute_cap)
 [[ $capability =~ ^[0-9]+\.[0-9]+$ ]] || problem "nvidia-smi names no device: $name"
-command -v nvcc > /dev/null || problem "there is no nvcc on the PATH, nor in /usr/local/cuda/bin. Install a CUDA toolkit, or: pip install nvidia-cuda-nvcc, with its bin folder on the PATH"
-# Where strided looks for cuSOLVER and cuFFT after Python's packages. (Not LD_LIBRARY_PATH: libraries of packages,
-# PyTorch's among them, would get those of the toolkit that they need, which may be older.)
-export CUDA_HOME=${CUDA_HOME:-$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")}
-nvcc_release=$(nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
+library=${STRIDED_CUDA_LIBRARY:+$(realpath "$STRIDED_CUDA_LIBRARY")}
+[ -z "$library" ] || [ -e "$library" ] || problem "there is no $library"
+nvcc_release=none
 driver_release=$(nvidia-smi | sed -n 's/.*CUDA[A-Za-z ]* Version: *\([0-9.]*\).*/\1/p' | head -1)
-[ "${nvcc_release%%.*}" -ge 12 ] || problem "nvcc is of CUDA $nvcc_release; 12 or newer is needed"
-if [ -n "$driver_release" ] && [ "${nvcc_release%%.*}" -gt "${driver_release%%.*}" ]; then
-  problem "nvcc is of CUDA $nvcc_release, but the driver runs programs up to CUDA $driver_release: use an older toolkit (CUDA_HOME), or a newer driver"
+if [ -z "$library" ]; then
+  command -v nvcc > /dev/null || problem "there is no nvcc on the PATH, nor in /usr/local/cuda/bin. Install a CUDA toolkit, or: pip install nvidia-cuda-nvcc, with its bin folder on the PATH"
+  # Where strided looks for cuSOLVER and cuFFT after Python's packages. (Not LD_LIBRARY_PATH: libraries of packages,
+  # PyTorch's among them, would get those of the toolkit that they need, which may be older.)
+  export CUDA_HOME=${CUDA_HOME:-$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")}
+  nvcc_release=$(nvcc --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
+  [ "${nvcc_release%%.*}" -ge 12 ] || problem "nvcc is of CUDA $nvcc_release; 12 or newer is needed"
+  if [ -n "$driver_release" ] && [ "${nvcc_release%%.*}" -gt "${driver_release%%.*}" ]; then
+    problem "nvcc is of CUDA $nvcc_release, but the driver runs programs up to CUDA $driver_release: use an older toolkit (CUDA_HOME), or a newer driver"
+  fi
 fi
 architecture=${capability/./}
 [ "$architecture" = 90 ] && architecture=90a  # products of warpgroups are instructions of 90a alone
@@ -117,14 +124,20 @@ if ! "$python" -c 'import strided' 2> /dev/null; then
 fi
 "$python" -c 'import strided' || problem "$python cannot import strided"
 PATH=$PATH:$(dirname "$(command -v "${given:-$python}")")
-for tool in cmake ninja; do
-  command -v $tool > /dev/null || problem "there is no $tool on the PATH, nor beside $python: pip install $tool"
-done
-build=build/gpu/device
-step 120 cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTRIDED_CUDA=ON -DSTRIDED_CUDA_ARCHITECTURES="$architectures" \
-  -DSTRIDED_ISAS=$isas -DSTRIDED_BUILD_TESTS=ON -DSTRIDED_BUILD_PYTHON=OFF -DPython_EXECUTABLE="$("${given:-$python}" -c 'import sys; print(sys.executable)')" || finish
-step 1200 cmake --build $build --target strided_cuda || finish
-export STRIDED_CUDA_LIBRARY=$PWD/$build/cuda/libstrided_cuda.so
+if [ -n "$library" ]; then
+  export STRIDED_CUDA_LIBRARY=$library
+  tests=$(dirname "$library")/cuda_device_tests
+else
+  for tool in cmake ninja; do
+    command -v $tool > /dev/null || problem "there is no $tool on the PATH, nor beside $python: pip install $tool"
+  done
+  build=build/gpu/device
+  step 120 cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DSTRIDED_CUDA=ON -DSTRIDED_CUDA_ARCHITECTURES="$architectures" \
+    -DSTRIDED_ISAS=$isas -DSTRIDED_BUILD_TESTS=ON -DSTRIDED_BUILD_PYTHON=OFF -DPython_EXECUTABLE="$("${given:-$python}" -c 'import sys; print(sys.executable)')" || finish
+  step 1200 cmake --build $build --target strided_cuda || finish
+  export STRIDED_CUDA_LIBRARY=$PWD/$build/cuda/libstrided_cuda.so
+  tests=$build/cuda/cuda_device_tests
+fi
 begin=$SECONDS
 figures=(-u bench/gpu.py --json "$results.json")
 step 150 "$python" tests/gpu/run.py first --seconds "$(within 140)"
@@ -132,24 +145,27 @@ step 150 "$python" tests/gpu/run.py first --seconds "$(within 140)"
 
 # ---- figures, tests, sanitizers: about ten minutes. The tests of kernels are built beside those in Python, which the
 # processors have little to do with.
-tests=$build/cuda/cuda_device_tests
 step "$(($(share 20 60) + 15))" "$python" "${figures[@]}" --seconds "$(share 20 60)"
-timeout $(($(left) > 900 ? 900 : $(left) > 0 ? $(left) : 1)) cmake --build $build --target cuda_device_tests > build/gpu/device_tests.log 2>&1 &
-builds=$!
+builds=
+if [ -z "$library" ]; then
+  timeout $(($(left) > 900 ? 900 : $(left) > 0 ? $(left) : 1)) cmake --build $build --target cuda_device_tests > build/gpu/device_tests.log 2>&1 &
+  builds=$!
+fi
 seconds=$(share 40 240)
 step $((seconds + 10)) "$python" tests/gpu/run.py python --seconds "$seconds"
 seconds=$(share 50 240)
 more=
 [ -e "$results.json" ] && more=--resume
 step $((seconds + 15)) "$python" "${figures[@]}" $more --tiles --seconds "$seconds"
-if wait $builds; then
+[ -z "$builds" ] || wait $builds
+if [ -x "$tests" ]; then
   seconds=$(share 60 130)
   step $((seconds + 10)) "$python" tests/gpu/run.py kernels $tests --seconds "$seconds"
   step 160 "$python" tests/gpu/run.py sanitize $tests --seconds "$(within 150)"
 else
   status=1
   echo "== the tests of kernels were not built:"
-  tail -5 build/gpu/device_tests.log
+  [ -z "$builds" ] || tail -5 build/gpu/device_tests.log
   summary+=("left out, not built: the tests of kernels, and the sanitizers")
 fi
 echo "== $((SECONDS - begin)) s after the build"

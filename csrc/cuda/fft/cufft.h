@@ -29,7 +29,7 @@ struct FftShape {
 // Plans of cuFFT.
 // To make one takes a millisecond or more and memory of the device, so they are kept: those of the last shapes, on the
 // stream they were used on. One is lent for the time of a call, as its stream and its work are set before each; work is
-// memory of our allocator. A graph goes on using the memory of a plan that it was captured with, so such a plan is never
+// memory of our allocator. A graph goes on using the memory of a plan that it was captured with: such a plan is never
 // destroyed.
 class LentFftPlan {
  public:

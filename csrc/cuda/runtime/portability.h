@@ -64,6 +64,11 @@ namespace cuda {
 constexpr unsigned kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
+#if !STRIDED_EMULATED
+// From now on the kernel may have so many bytes of dynamic shared memory on the current device (runtime.cu).
+void allow_shared(const void* kernel, size_t bytes);
+#endif
+
 // Starts `kernel`. A launch that fails is reported by the next check_launch (runtime.h). More shared memory than 48 KiB
 // has to be asked for; sm_80 has up to 163 KiB, sm_86 and sm_89 99 KiB, sm_90 227 KiB. The kernel's own arrays count
 // too, which are small beside dynamic ones, so it is asked for some before that.
@@ -78,10 +83,7 @@ void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cu
 #if STRIDED_EMULATED
   ::cuda_emulation::launch(stream, grid, block, shared_bytes, shared_bytes > kUnaskedShared, [=] { kernel(args...); });
 #else
-  if (shared_bytes > kUnaskedShared)
-    static_cast<void>(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                           cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                           static_cast<int>(shared_bytes)));
+  if (shared_bytes > kUnaskedShared) allow_shared(reinterpret_cast<const void*>(kernel), shared_bytes);
   kernel<<<grid, block, shared_bytes, stream>>>(args...);
 #endif
 }

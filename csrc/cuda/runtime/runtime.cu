@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "backend/linalg_error.h"
@@ -177,6 +179,22 @@ void synchronize_stream(int device, cudaStream_t stream) {
   check(cudaStreamSynchronize(stream), "synchronize");
   raise_reported(device);
 }
+
+#if !STRIDED_EMULATED
+// What a kernel may have belongs to the device, not to the thread that asked: it never becomes less, or the launch of a
+// thread that asked for more before would fail. An error is the next launch's.
+void allow_shared(const void* kernel, size_t bytes) {
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) return;
+  static std::mutex mutex;
+  static auto* allowed = new std::map<std::pair<const void*, int>, size_t>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  size_t& most = (*allowed)[{kernel, device}];
+  if (bytes <= most) return;
+  if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)) == cudaSuccess)
+    most = bytes;
+}
+#endif
 
 // ---- reports of kernels
 Reporter reporter(int device, const char* name, int axis) {
