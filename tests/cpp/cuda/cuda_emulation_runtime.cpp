@@ -286,6 +286,7 @@ cudaError_t cudaGetDevice(int* device) {
 }
 cudaError_t cudaSetDevice(int device) {
   if (!known(device)) return note(cudaErrorInvalidDevice);
+  cuda_emulation::take_context();
   current = device;
   return cudaSuccess;
 }
@@ -329,6 +330,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
 cudaError_t cudaMalloc(void** data, size_t bytes) {
   if (is_broken()) return note(cudaErrorLaunchFailure);
   if (cuda_emulation::refused_by_captures()) return note(cudaErrorStreamCaptureUnsupported);
+  cuda_emulation::take_context();
   return allocate(data, bytes, current);
 }
 // (Both wait for everything.)

@@ -64,6 +64,12 @@ bool is_faulty_launch() {
 }  // namespace
 bool is_broken() { return broken; }
 
+namespace {
+thread_local bool context_taken = false;
+}
+bool has_context() { return context_taken; }
+void take_context() { context_taken = true; }
+
 cudaStream_t default_stream(int device) { return &all().first[device]; }
 
 void set_late(bool to) {
@@ -119,6 +125,7 @@ bool disturbs_capture(cudaStream_t stream) {
 
 cudaError_t queue(cudaStream_t to, Work work) {
   if (is_broken()) return cudaErrorLaunchFailure;
+  take_context();
   const std::lock_guard<std::recursive_mutex> lock(all().mutex);
   CUstream_st* stream = stream_of(to);
   if (work.mark) work.mark->stream = stream;

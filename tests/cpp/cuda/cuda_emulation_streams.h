@@ -57,6 +57,9 @@ struct Capture {
 
 // Whether a launch has broken the context (STRIDED_EMULATE_FAULT).
 bool is_broken();
+// Whether this thread has made a call that gave it a device's context: cudaSetDevice, or one that needs a context.
+bool has_context();
+void take_context();
 // What the thread's next cudaGetLastError gives, if it is an error; gives it back.
 cudaError_t note(cudaError_t error);
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "cuda_emulation_streams.h"
 #include "cuda_emulation_warpgroup.h"
 
 namespace cuda_emulation {
@@ -81,7 +82,8 @@ void bring(const Copy& copy) {
 bool make_tile_map(void* bytes, const void* data, int rank, const uint64_t* size, const uint64_t* stride,
                    const uint32_t* box) {
   Map map{kMark, static_cast<const char*>(data), {}, {}, {}, rank};
-  if (rank < 1 || rank > kAxes || reinterpret_cast<uintptr_t>(data) % 16 || box[0] != 64) return false;
+  if (!has_context() || rank < 1 || rank > kAxes || reinterpret_cast<uintptr_t>(data) % 16 || box[0] != 64)
+    return false;
   for (int d = 0; d < rank; ++d) {
     if (size[d] == 0 || size[d] > uint64_t{1} << 32 || box[d] == 0 || box[d] > 256) return false;
     map.size[d] = static_cast<uint32_t>(size[d]);

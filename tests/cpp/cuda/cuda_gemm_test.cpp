@@ -10,6 +10,7 @@
 
 #if STRIDED_EMULATED
 #include <cuda_emulation_warpgroup.h>
+#include <thread>
 #endif
 
 namespace strided {
@@ -61,6 +62,14 @@ struct Product {
   }
 
   std::vector<char> run() {
+    c.upload();
+    multiply();
+    Array got = c;
+    got.download();
+    return got.host;
+  }
+
+  void multiply() {
     const size_t d = a.shape.size() - 2;
     GemmPlan plan;
     plan.name = "matmul";
@@ -86,11 +95,7 @@ struct Product {
     });
     plan.alpha = scales[0];
     plan.beta = scales[1];
-    c.upload();
     gemm(plan);
-    Array got = c;
-    got.download();
-    return got.host;
   }
 
   // Largest error relative to the sum of the products' sizes.
@@ -469,6 +474,17 @@ TEST(CudaGemm, RingsOfSlabs) {
     all.a.strides[0] = 0;  // one row for all
     EXPECT_FALSE(rings(all, "rows that stand still"));
   }
+}
+
+// The driver makes no map for a thread that has no context yet.
+TEST(CudaGemm, RingsInAThreadWhoseFirstWorkTheyAre) {
+  if (device_info(0).major != 9) GTEST_SKIP() << "for other devices";
+  std::mt19937 random(17);
+  const ForcedTile forced(5);
+  Product p(DType::BFloat16, {}, 72, 80, 72, random, true);
+  cuda_emulation::count_products();
+  std::thread([&] { p.multiply(); }).join();
+  EXPECT_GT(cuda_emulation::count_products(), 0u);
 }
 #endif
 
