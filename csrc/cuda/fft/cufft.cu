@@ -100,8 +100,12 @@ LentFftPlan::~LentFftPlan() {
   const auto others = free.size() - static_cast<size_t>(std::count_if(free.begin(), free.end(), is_captured));
   if (others <= kMostPlans) return;
   const auto oldest = std::find_if_not(free.rbegin(), free.rend(), is_captured);
-  const OnDevice guard(oldest->device);
-  static_cast<void>(library_.cufftDestroy.f(oldest->plan));
+  try {
+    const OnDevice guard(oldest->device);
+    static_cast<void>(library_.cufftDestroy.f(oldest->plan));
+  } catch (const Error&) {
+    // The device no longer answers: there is nothing left to free.
+  }
   free.erase(std::prev(oldest.base()));
 }
 
