@@ -29,8 +29,8 @@ STRIDED_HD double fraction(double x) { return x - math::round(x); }
 
 // Digamma for x > 0: upward recurrence to x >= 10, then the asymptotic series (Abramowitz and Stegun 6.3.5, 6.3.18).
 // Between 1 and 2, where the only positive root x0 lies, both are applied to psi(x) - psi(x0), in which every term
-// has the factor x - x0, so that the relative error stays small at the root. Terms are added in pairs, which saves every
-// second division.
+// has the factor x - x0, so that the relative error stays small at the root. Terms are added in pairs, which saves
+// every second division.
 STRIDED_HD double digamma_positive(double x) {
   const double b[] = {1. / 12, -1. / 120, 1. / 252, -1. / 240, 1. / 132, -691. / 32760, 1. / 12};
   const double root_hi = 1.4616321449683622, root_lo = 9.5499542996561998e-17;

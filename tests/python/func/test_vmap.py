@@ -1,7 +1,6 @@
 """vmap: where axes go, nesting, random functions, mistakes."""
 
 import numpy as np
-import numpy
 import pytest
 import strided as torch
 from strided.func import vmap
@@ -118,8 +117,8 @@ INDEXED = {
     "list": lambda x, i: x[[0, 2]],
     "empty list": lambda x, i: x[:, []],
     "empty list beside a number": lambda x, i: x[0, [], ..., [1]],
-    "array": lambda x, i: x[numpy.array([2, 0])],
-    "empty array": lambda x, i: x[numpy.zeros(0, dtype=int), i[:0]],
+    "array": lambda x, i: x[np.array([2, 0])],
+    "empty array": lambda x, i: x[np.zeros(0, dtype=int), i[:0]],
     "take": lambda x, i: x.take(i),
     "index_select": lambda x, i: x.index_select(1, i),
     "gather": lambda x, i: x[0, 0].gather(0, i),
