@@ -11,12 +11,7 @@
 namespace strided::xla {
 namespace {
 
-Num conj(const Num& x) { return complex(real(x), -imag(x)); }
-Num sum(const Num& x, const Dims& axes) { return Num(fold("stablehlo.add", x.v, constant_int(0, x.v->dtype), axes)); }
-Num most(const Num& x, const Dims& axes) { return Num(fold("stablehlo.maximum", x.v, constant(0, x.v->dtype), axes)); }
-Num square(const Num& x) { return real(x) * real(x) + imag(x) * imag(x); }
 Num over(const Num& x, const Dims& shape, const Dims& axes) { return Num(broadcast(x.v, shape, axes)); }
-Value zero() { return constant_int(0, DType::Int64); }
 Value plus(const Value& i, int64_t by) { return binary("stablehlo.add", i, constant_int(by, DType::Int64)); }
 
 // H = Q^H A Q with nothing below the first subdiagonal.

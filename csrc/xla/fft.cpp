@@ -21,8 +21,6 @@ struct Rows {
   }
 };
 
-Num conj(const Num& x) { return complex(real(x), -imag(x)); }
-
 // Of a spectrum whose other half is its conjugate: numbers that are their own conjugates are real.
 Num half_spectrum(const Num& x, int64_t n) {
   const Num k(iota(DType::Int64, x.v->shape, x.v->shape.ndim() - 1));

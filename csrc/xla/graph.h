@@ -14,6 +14,12 @@
 
 namespace strided::xla {
 
+inline int64_t numel_of(const Dims& shape) {
+  int64_t n = 1;
+  for (const int64_t size : shape) n *= size;
+  return n;
+}
+
 struct Type {
   DType dtype;
   Dims shape;

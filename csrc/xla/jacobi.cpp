@@ -16,10 +16,6 @@ namespace {
 
 constexpr int64_t kSweeps = 50;  // some 6 to 12 are needed
 
-Num conj(const Num& x) { return x.complex() ? complex(real(x), -imag(x)) : x; }
-Num sum(const Num& x, const Dims& axes) { return Num(fold("stablehlo.add", x.v, constant_int(0, x.v->dtype), axes)); }
-Num most(const Num& x, const Dims& axes) { return Num(fold("stablehlo.maximum", x.v, constant(0, x.v->dtype), axes)); }
-Num square(const Num& x) { return x.complex() ? real(x) * real(x) + imag(x) * imag(x) : x * x; }
 Value columns(const Value& a, int64_t first, int64_t last) {
   return slice(a, {0, 0, first}, {a->shape[0], a->shape[1], last});
 }

@@ -11,12 +11,7 @@
 namespace strided::xla {
 namespace {
 
-Num conj(const Num& x) { return x.complex() ? complex(real(x), -imag(x)) : x; }
 Num whole(int64_t value, const Dims& shape) { return Num(constant_int(value, DType::Int64, shape)); }
-Num fold_to(const char* op, const Num& x, double start, const Dims& axes) {
-  return Num(fold(op, x.v, constant(start, x.v->dtype), axes));
-}
-Num sum(const Num& x, const Dims& axes) { return fold_to("stablehlo.add", x, 0, axes); }
 // |re| + |im|, as LAPACK compares pivots.
 Num size_of_pivot(const Num& x) { return x.complex() ? abs(real(x)) + abs(imag(x)) : abs(x); }
 
@@ -74,17 +69,17 @@ void ldl_factor(const DecompositionPlan& plan, int32_t* pivots, bool hermitian) 
         const Num k(v[0]), a(v[1]), places(v[2]), info(v[3]), active = k < static_cast<double>(n);
         const Num at_k = f.over_rows(k), first = f.column(a, k), own = size_of_pivot(f.at(first, k));
         const Num sizes = size_of_pivot(first), below = where((f.row > at_k) & ~nan(sizes), sizes, -1.0);
-        const Num largest = fold_to("stablehlo.maximum", below, -1, {1}), most = larger(largest, largest.like(0));
+        const Num largest = most(below, {1}, -1), greatest = larger(largest, largest.like(0));
         const Num is_it = (below == f.over_rows(largest)) & (f.row > at_k);
         const Num candidate(fold("stablehlo.minimum", where(is_it, f.row, whole(n - 1, f.vector)).v,
                                  constant_int(n - 1, DType::Int64), {1}));
         const Num its_sizes = size_of_pivot(f.column(a, candidate)), at_candidate = f.over_rows(candidate);
         const Num others = where((f.row >= at_k) & (f.row != at_candidate), its_sizes, 0.0);
-        const Num beside = fold_to("stablehlo.maximum", others, 0, {1}), its_own = f.at(its_sizes, candidate);
+        const Num beside = most(others, {1}), its_own = f.at(its_sizes, candidate);
 
-        const Num nothing = nan(own) | (larger(own, most) == 0.0);
-        const Num stays =
-            nothing | (own >= most * alpha) | (own >= most * alpha * (most / where(beside == 0.0, 1.0, beside)));
+        const Num nothing = nan(own) | (larger(own, greatest) == 0.0);
+        const Num stays = nothing | (own >= greatest * alpha) |
+                          (own >= greatest * alpha * (greatest / where(beside == 0.0, 1.0, beside)));
         const Num two = ~(stays | (its_own >= beside * alpha)) & active;
         const Num partner = where(stays, k, candidate), last = where(two, k + 1, k);
         // Rows and columns `last` and `partner` of what is left change places.

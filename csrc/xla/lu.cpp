@@ -12,7 +12,6 @@ namespace strided::xla {
 namespace {
 
 Num filled(int64_t value, const Dims& shape) { return Num(constant_int(value, DType::Int64, shape)); }
-Value zero() { return constant_int(0, DType::Int64); }
 
 // What a pivot is chosen by: |re| + |im| for complex numbers, as LAPACK does. NaN is less than anything.
 Num pivot_size(const Num& x) {
@@ -73,10 +72,6 @@ Panel factor_panel(const Value& panel) {
     return Values{next.v, update_at(v[1], ones, {zero(), j}), rows.v};
   });
   return {end[0], end[1], end[2]};
-}
-
-Value box(const Value& a, int64_t row, int64_t rows, int64_t column, int64_t columns) {
-  return slice(a, {0, row, column}, {a->shape[0], row + rows, column + columns});
 }
 
 // Which row stands where, after the exchanges that pivots (batch, count; from 1 on) ask for. Those that name no row are

@@ -16,6 +16,13 @@ struct Triangle {
 };
 Value triangular_solve(const Value& matrix, const Value& right, const Triangle& triangle);
 
+inline Value zero() { return constant_int(0, DType::Int64); }  // where a slice begins
+
+// A part of each matrix.
+inline Value box(const Value& a, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+  return slice(a, {0, row, column}, {a->shape[0], row + rows, column + columns});
+}
+
 // Rows of each matrix, by their numbers (batch, r).
 Value chosen_rows(const Value& a, const Value& rows);
 

@@ -80,11 +80,6 @@ void release(void* data, size_t, int) {
   block = remove_block(reinterpret_cast<uintptr_t>(data));
 }
 
-int64_t numel_of(const Dims& shape) {
-  int64_t n = 1;
-  for (const int64_t size : shape) n *= size;
-  return n;
-}
 int64_t elements_of(const Block& block, DType dtype) { return static_cast<int64_t>(block.nbytes) / size_of(dtype); }
 
 // ---- what a capture is told

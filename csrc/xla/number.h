@@ -69,6 +69,8 @@ inline Num abs(const Num& a) {
   if (a.integral() && !a.is_signed()) return a;
   return Num(add("stablehlo.abs", {a.v}, real_of(a.v->dtype), a.v->shape));
 }
+inline Num conj(const Num& a) { return a.complex() ? complex(real(a), -imag(a)) : a; }
+inline Num square(const Num& a) { return a.complex() ? real(a) * real(a) + imag(a) * imag(a) : a * a; }  // |a|^2
 inline Num sqrt(const Num& a) { return call("stablehlo.sqrt", a); }
 inline Num exp(const Num& a) { return call("stablehlo.exponential", a); }
 inline Num expm1(const Num& a) { return call("stablehlo.exponential_minus_one", a); }
@@ -86,5 +88,12 @@ inline Num trunc(const Num& a) { return where(a < 0.0, ceil(a), floor(a)); }
 inline Num smaller(const Num& a, const Num& b) { return call("stablehlo.minimum", a, b); }  // NaN stays
 inline Num larger(const Num& a, const Num& b) { return call("stablehlo.maximum", a, b); }
 inline Num finite(const Num& a) { return Num(add("stablehlo.is_finite", {a.v}, DType::Bool, a.v->shape)); }
+
+inline Num sum(const Num& a, const Dims& axes) {
+  return Num(fold("stablehlo.add", a.v, constant_int(0, a.v->dtype), axes));
+}
+inline Num most(const Num& a, const Dims& axes, double least = 0) {  // the greatest element, or `least`
+  return Num(fold("stablehlo.maximum", a.v, constant(least, a.v->dtype), axes));
+}
 
 }  // namespace strided::xla

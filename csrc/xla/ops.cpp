@@ -60,12 +60,6 @@ bool is_identity(const std::vector<int>& order) {
   return true;
 }
 
-int64_t numel_of(const Dims& shape) {
-  int64_t n = 1;
-  for (const int64_t size : shape) n *= size;
-  return n;
-}
-
 // Floating point to integer: what does not fit becomes the least number, as in core/convert.h.
 Value truncated(const Value& x, DType dtype) {
   const bool wide = size_of(dtype) == 8 || dtype == DType::UInt32;

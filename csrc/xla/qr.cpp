@@ -13,11 +13,7 @@ namespace {
 
 constexpr int64_t kPanel = 128;  // columns taken by one loop
 
-Value zero() { return constant_int(0, DType::Int64); }
-Num conj(const Num& x) { return x.complex() ? complex(real(x), -imag(x)) : x; }
 Num as(const Num& x, DType dtype) { return cast(x, dtype); }
-Num sum(const Num& x, const Dims& axes) { return Num(fold("stablehlo.add", x.v, constant_int(0, x.v->dtype), axes)); }
-Num square(const Num& x) { return x.complex() ? real(x) * real(x) + imag(x) * imag(x) : x * x; }
 
 // The reflectors of LAPACK's geqrf: H = I - tau v v^H with v = 1 on the diagonal; H^H makes a column beta e, beta real.
 Packed factor_panel(const Value& panel) {
@@ -56,10 +52,6 @@ Packed factor_panel(const Value& panel) {
         return Values{next.v, update_at(v[1], reshape(tau.v, {batch, 1}), {zero(), j})};
       });
   return {end[0], end[1]};
-}
-
-Value box(const Value& a, int64_t row, int64_t rows, int64_t column, int64_t columns) {
-  return slice(a, {0, row, column}, {a->shape[0], row + rows, column + columns});
 }
 
 // The reflectors in the columns of a as they stand: 1 on the diagonal, 0 above.

@@ -20,12 +20,6 @@ struct Box {
   int64_t n = 0;             // elements of the array: the storage is cut or padded to it
 };
 
-int64_t numel_of(const Dims& shape) {
-  int64_t n = 1;
-  for (const int64_t size : shape) n *= size;
-  return n;
-}
-
 bool find_box(View view, Box* box) {
   for (int i = 0; i < view.shape.ndim(); ++i)
     if (view.shape[i] != 1 && view.strides[i] != 0) box->order.push_back(i);
