@@ -11,12 +11,13 @@
 #include "backend/elementwise_piecewise.h"
 #include "backend/elementwise_polynomial.h"
 #include "backend/elementwise_special.h"
+#include "backend/elementwise_transcendental.h"
 #include "backend/elementwise_unary.h"
 
 namespace strided {
 
 using ActivationOps = Concat<SmoothActivations, PiecewiseActivations>::type;
-using FirstOps = Concat<UnaryOps, Concat<BinaryOps, CompareOps>::type>::type;
+using FirstOps = Concat<Concat<UnaryOps, TranscendentalOps>::type, Concat<BinaryOps, CompareOps>::type>::type;
 using AllSpecialOps = Concat<SpecialOps, Concat<BesselOps, PolynomialOps>::type>::type;
 using LastOps = Concat<AllSpecialOps, Concat<OtherOps, ActivationOps>::type>::type;
 using ElementwiseOps = Concat<FirstOps, LastOps>::type;

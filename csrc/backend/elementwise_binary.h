@@ -1,11 +1,12 @@
 // Elementwise arithmetic of two operands.
 #pragma once
 
-#include "backend/elementwise_unary.h"
+#include "backend/elementwise_transcendental.h"
 
 namespace strided {
 inline namespace STRIDED_ISA {
 
+struct Ge;
 struct Isnan;
 struct LogicalAnd;
 struct Lt;

@@ -110,7 +110,7 @@ class Sandbox:
 
 
 def add_elementwise(page: Page, box: Sandbox) -> None:
-    ((where, code),) = [(t, c) for t, c in page.blocks.items() if t.endswith(": UnaryOps")]
+    ((where, code),) = [(t, c) for t, c in page.blocks.items() if t.endswith(": TranscendentalOps")]
     path, list_ = where.split(": ")
     name = re.search(r"struct (\w+)", code)[1]
     box.edit(path, rf"()(?=using {list_} =)", code + "\n")

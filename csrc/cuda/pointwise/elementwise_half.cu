@@ -4,7 +4,7 @@ namespace strided {
 namespace cuda {
 
 // (Special functions: see elementwise_table.)
-using HalfOps = Concat<UnaryOps, Concat<BinaryOps, Concat<CompareOps, OtherOps>::type>::type>::type;
+using HalfOps = Concat<FirstOps, OtherOps>::type;
 void fill_elementwise_half(ElementwiseTable& table) { fill_elementwise<Half>(table, HalfOps{}); }
 
 }  // namespace cuda
