@@ -316,14 +316,13 @@ class BackwardPass {
     NodeHooks* hooks = node.hooks_or_null();
     TensorList kept;
     if (hooks && !hooks->post.empty()) kept = grads;
-    if (grads[0].defined() && leaf.requires_grad()) {  // hooks may have taken either away
-      node.apply(grads);
-      for_each_hook(leaf.impl()->autograd->post_accumulate, [&](Hook& hook) {
+    if (grads[0].defined() && leaf.requires_grad()) node.apply(grads);  // hooks may have taken either away
+    if (const auto& meta = leaf.impl()->autograd)
+      for_each_hook(meta->post_accumulate, [&](Hook& hook) {
         TensorList one;
         one.push_back(leaf);
         hook.call(one, nullptr);
       });
-    }
     TensorList none;
     if (hooks) for_each_hook(hooks->post, [&](Hook& hook) { hook.call(none, &kept); });
   }

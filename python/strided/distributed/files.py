@@ -359,6 +359,13 @@ def _communicator(group: Any) -> Communicator:
     return pg.communicator
 
 
+def _alone() -> Communicator:
+    """The communicator of this rank by itself."""
+    from . import _threads, world
+
+    return _threads.alone(world().checks, world().timeout)
+
+
 def _agree(comm: Communicator, call: str, problem: Exception | None) -> None:
     """All ranks go on, or none: where one has a problem it raises that, and the others a RankError that names it."""
     text = None if problem is None else f"{type(problem).__name__}: {problem}"

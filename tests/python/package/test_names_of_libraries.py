@@ -272,7 +272,7 @@ def test_helpers_that_libraries_import():
 
 
 def test_what_monai_asks_for():
-    assert strided.meshgrid.__kwdefaults__ == {"indexing": "ij"} and strided.neg.__kwdefaults__ == {"out": None}
+    assert strided.meshgrid.__kwdefaults__ == {"indexing": None} and strided.neg.__kwdefaults__ == {"out": None}
     assert strided.Tensor.t.__kwdefaults__ is None
     assert strided.backends.flags_frozen() is False
 

@@ -12,6 +12,7 @@ ASKED_FOR = {
     "STRIDED_LAPACK_LIBRARY",
     "STRIDED_TEST_CUDA_LIBRARY",
     "STRIDED_TEST_LAPACK",
+    "STRIDED_WATCH",
     "STRIDED_ARRAY_API_TESTS",
     "STRIDED_ARRAY_API_EXAMPLES",
     "PYTHONPATH",  # where strided is, for processes that tests start
