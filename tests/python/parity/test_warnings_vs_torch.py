@@ -107,6 +107,7 @@ def warned(lib, program):
 def every_time():
     before = torch.is_warn_always_enabled(), strided.is_warn_always_enabled()
     torch.set_warn_always(True), strided.set_warn_always(True)
+    torch.storage._reset_warn_typed_storage_removal()  # PyTorch tells this once, whatever was set
     yield
     torch.set_warn_always(before[0]), strided.set_warn_always(before[1])
 
