@@ -332,7 +332,7 @@ class BackwardPass {
     else to = is_foreign_gradient(grad, device) ? grad : clone(grad);
   }
 
-  // A node that no gradient arrives at takes part in the pass: a user's backward may be waited for by others.
+  // Whether a node only hands on undefined gradients. User functions run in any case: their backward may do other work.
   static bool gives_nothing(const Node& node, const TensorList& grads) {
     return !node.is_user_defined() &&
            std::none_of(grads.begin(), grads.end(), [](const Tensor& grad) { return grad.defined(); });

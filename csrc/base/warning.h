@@ -1,18 +1,18 @@
-// What a program is told of, and goes on.
+// Warnings to the program.
 #pragma once
 
 #include <string>
 
 namespace strided {
 
-// Gives a warning to the program; may throw.
+// Passes a warning on to the program; may throw.
 using Warning = void (*)(const std::string& text);
 void set_warning(Warning warning);
 
 void warn(const std::string& text);       // nothing happens before set_warning
 void warn_once(const std::string& text);  // if first_time(text)
 
-// Whether nothing of this name was asked before; always true after set_warn_always(true).
+// Whether this is the first call with this name in the process; always true after set_warn_always(true).
 bool first_time(const std::string& name);
 void set_warn_always(bool always);
 bool warn_always();

@@ -189,7 +189,7 @@ void index_lines(const Lines& a, const IndexParams& p) {
   if (!good) __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
 }
 
-// The same with one index for each row of n0 elements; the strides along a row, then from row to row.
+// The same with one index for each of n1 rows of n0 elements. s: strides of to, from, index along a row, then by row.
 template <class Op, bool places_in_to>
 void index_rows(char** data, const int64_t* s, int64_t n0, int64_t n1, const IndexParams& p) {
   constexpr int64_t item = sizeof(typename Op::Item);

@@ -1,4 +1,4 @@
-// Functions that warn of themselves.
+// Functions that give a warning when they are called.
 #pragma once
 
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace strided::python {
 
-// F, with a warning before the first call.
+// F, with the warning Text before its first call.
 template <auto F, const char* Text>
 struct Warned;
 

@@ -13,6 +13,7 @@ CASES = {
     "adaptive_avg_pool": lambda f, n, x: f[f"adaptive_avg_pool{n}d"](x, 2),
     "adaptive_avg_pool, uneven": lambda f, n, x: f[f"adaptive_avg_pool{n}d"](x, 3),
     "adaptive_max_pool": lambda f, n, x: f[f"adaptive_max_pool{n}d"](x, 3),
+    "adaptive_max_pool, uneven": lambda f, n, x: f[f"adaptive_max_pool{n}d"](x, 4),
     "max_unpool": lambda f, n, x: f[f"max_unpool{n}d"](*f[f"max_pool{n}d"](x, 2, return_indices=True), 2),
     "nearest": lambda f, n, x: f["interpolate"](x, scale_factor=2),
     "nearest-exact": lambda f, n, x: f["interpolate"](x, scale_factor=2, mode="nearest-exact"),
@@ -69,6 +70,17 @@ def test_strides(name, n):
         x = t.arange(2 * 8 * 6**n, dtype=t.float32).reshape(2, 8, *[6] * n).contiguous(memory_format=order)
         made = {**CASES, **IMAGES}[name](vars(t.nn.functional), n, x)
         strides.append((tuple(made.shape), made.stride()))
+    assert strides[0] == strides[1]
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_strides_of_adaptive_maxima_of_a_volume_without_a_batch(size):
+    """Its shape is that of images, whose order of axes it does not get."""
+    strides = []
+    for t in (strided, torch):
+        x = t.arange(2.0 * 4 * 6 * 8).reshape(2, 4, 6, 8).contiguous(memory_format=t.channels_last)
+        made = t.nn.functional.adaptive_max_pool3d(x, size, return_indices=True)
+        strides.append([part.stride() for part in made])
     assert strides[0] == strides[1]
 
 

@@ -271,10 +271,8 @@ def interpolate(
         input = input.float()  # sums are rounded once
         given_factors = [f or 1.0 for f in factors] if any(factors) else None
         resized = _resize(input, None if given_factors else sizes, given_factors, mode, align_corners, None, antialias)
-    if resized is None:
-        strided.empty(
-            *input.shape[:2], *sizes, dtype=dtype, device=input.device
-        )  # is refused before weights are listed
+    if resized is None:  # a result that no memory holds is refused before weights are listed
+        strided.empty((*input.shape[:2], *sizes), dtype=dtype, device=input.device)
     for i in range(axes - 1, -1, -1) if resized is None else ():
         out, factor, axis = sizes[i], factors[i], i + 2
         if _ignores_factor(mode, antialias or whole, input.size(axis), out):
