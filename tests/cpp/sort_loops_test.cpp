@@ -237,7 +237,8 @@ int64_t check_short(Bits bits, KeyKind kind, bool descending, int64_t n, int64_t
 template <class K>
 void check_short_of_size(std::initializer_list<KeyKind> kinds) {
   std::mt19937_64 random(4);
-  std::vector<int64_t> lengths{95, 96, 97, 127, 128, 129, 136, 192, 255, 256, 257, 511, 513, 777, 1023, kShortRow};
+  std::vector<int64_t> lengths{95,  96,  97,  127, 128, 129,  136,  192,  255,
+                               256, 257, 511, 513, 777, 1023, 1024, 2047, kShortRow};
   for (int64_t n = 2; n < 75; ++n) lengths.push_back(n);
   for (const KeyKind kind : kinds)
     for (const Bits bits : {Bits::Any, Bits::Few, Bits::NearOne, Bits::NearOneAndFar, Bits::Equal})
@@ -256,16 +257,16 @@ void check_short_of_size(std::initializer_list<KeyKind> kinds) {
       }
 }
 // Three rows of words of 32 bits by partitions, with what stands behind them.
-template <class W>
+template <class W, class SomeLeaves>
 void check_narrow_runs(int64_t n, int depth, std::mt19937_64& random) {
   std::vector<W> words(static_cast<size_t>(3 * n + kSortSlack)), scratch(static_cast<size_t>(n + kSortSlack));
   for (W& w : words) w = static_cast<W>(random());
   for (int64_t i = 0; i < 3 * n; ++i) {  // distinct in a row
     W& w = words[static_cast<size_t>(i)];
-    w = static_cast<W>((w & ~W(1023)) | static_cast<W>(i % n));
+    w = static_cast<W>((w & ~W(4095)) | static_cast<W>(i % n));
   }
   std::vector<W> want = words;
-  Leaves<1, W> leaves;
+  SomeLeaves leaves;
   for (int64_t r = 0; r < 3; ++r) {
     std::sort(want.begin() + r * n, want.begin() + (r + 1) * n);
     sort_run(Run<1, W>{{words.data() + r * n}}, n, Run<1, W>{{scratch.data()}}, depth, &leaves);
@@ -273,17 +274,21 @@ void check_narrow_runs(int64_t n, int depth, std::mt19937_64& random) {
   leaves.sort();
   ASSERT_EQ(words, want) << n << " at depth " << depth;
 }
-template <class W>
+template <class W, class SomeLeaves>
 void check_narrow_runs_of_every_length() {
   std::mt19937_64 random(5);
   for (const int depth : {0, 1, 3, 40})
-    for (int64_t n = 1; n <= kShortRow; n += n < 300 ? 1 : 97) check_narrow_runs<W>(n, depth, random);
+    for (int64_t n = 1; n <= kShortRow; n += n < 300 ? 1 : 97) check_narrow_runs<W, SomeLeaves>(n, depth, random);
 }
-TEST(ShortRows, RunsOfNarrowWords) { check_narrow_runs_of_every_length<uint32_t>(); }
+TEST(ShortRows, RunsOfNarrowWords) {
+  check_narrow_runs_of_every_length<uint32_t, Leaves<1, uint32_t>>();
+  check_narrow_runs_of_every_length<uint32_t, LoneLeaves<uint32_t>>();
+  check_narrow_runs_of_every_length<int64_t, LoneLeaves<int64_t>>();
+}
 template <class K>
 void check_few_rows(KeyKind kind) {
   std::mt19937_64 random(6);
-  for (const int64_t n : {65, 66, 71, 72, 100, 127, 129, 500, 1000, 1023, 1024})
+  for (const int64_t n : {65, 66, 71, 72, 100, 127, 129, 500, 1000, 1023, 1024, 1025, 3001})
     for (const Bits bits : {Bits::Any, Bits::Few, Bits::NearOne, Bits::NearOneAndFar, Bits::Equal})
       for (const int64_t rows : {1, 2, 3, 9}) {
         const int64_t others = check_short<K>(bits, kind, n % 2 == 0, n, rows, random);

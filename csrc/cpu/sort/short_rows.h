@@ -5,13 +5,14 @@
 
 namespace strided {
 
-constexpr int64_t kShortRow = 1024;  // elements of a row, at most
+constexpr int64_t kShortRow = 4096;     // elements of a row, at most
+constexpr int64_t kMostInLanes = 1024;  // elements of rows that are sorted side by side
 
 // The scratch memory of SortShortRows.
 constexpr int64_t short_row_bytes(int64_t n) {
   int64_t room = 64;  // a power of two
   while (room < n) room *= 2;
-  return room * (16 * (8 + 4 + 4) + 64 + 64) + 4096;
+  return n > kMostInLanes ? room * 32 + 4096 : room * (16 * (8 + 4 + 4) + 64 + 64) + 4096;
 }
 
 }  // namespace strided

@@ -44,7 +44,7 @@ struct Wide {
 };
 constexpr int64_t kGroupItems = 4096;                   // elements of rows that are sorted together
 constexpr int64_t kFewFailures = 2, kFailureRows = 64;  // attempts at short rows that fail: worth it if so rare
-constexpr int64_t kShortAlone = 64;                     // a row alone that is too short for lanes to help
+constexpr int64_t kShortAlone = 16;                     // elements of a row alone that takes longer as a short row
 constexpr int64_t kMostLanes = 16;                      // rows that are sorted side by side
 constexpr int64_t kLongWork = 8192;  // elements that take long enough to let other threads of the interpreter run
 

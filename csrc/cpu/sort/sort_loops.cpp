@@ -54,7 +54,7 @@ void sort_digit(const int64_t* from, int64_t* to, int64_t n, int shift, int bits
 // A row whose bits below `low` are positions, which ascend: digits are sorted without them (D. E. Knuth, The Art of
 // Computer Programming 3, section 5.2.5). Few digits from the least significant one on; else by the most significant
 // one, then each of its values.
-void sort_narrow(int64_t* words, int64_t n, int low, int64_t* scratch, Leaves<1>* leaves) {
+void sort_narrow(int64_t* words, int64_t n, int low, int64_t* scratch, FastLeaves<int64_t>* leaves) {
   const auto by_pivots = [&] { sort_run(Run<1>{{words}}, n, Run<1>{{scratch}}, depth_of(n), leaves); };
   if (n < kCounted) return by_pivots();
   uint64_t differ = 0;
@@ -89,7 +89,7 @@ void sort_narrow(int64_t* words, int64_t n, int low, int64_t* scratch, Leaves<1>
 }
 
 void sort_narrow_rows(int64_t* words, int64_t n, int64_t rows, int low, int64_t* scratch) {
-  Leaves<1> leaves;
+  FastLeaves<int64_t> leaves;
   for (int64_t r = 0; r < rows; ++r) sort_narrow(words + r * n, n, low, scratch, &leaves);
   leaves.sort();
 }
