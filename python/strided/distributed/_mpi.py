@@ -88,7 +88,7 @@ class MPICommunicator(Communicator):
 
     _farewells: Farewells | None = None  # of the process
     _members: list[int] | None = None
-    _lanes: Any = None  # of its sums that go on
+    _queue: Any = None  # of its sums that go on
     _going: list[Any] = []  # the lanes of all communicators
 
     def __init__(self, mpi_comm: Any, name: str, parent: Communicator | None, checks: bool, timeout: float) -> None:
@@ -227,7 +227,7 @@ class MPICommunicator(Communicator):
             self._unpack(joined, outputs)
 
     def _start(self, tensor, op):
-        from ._running import Lanes, Sum
+        from ._running import Sum, SumQueue
 
         self._number += 1
         self.current = "all_reduce"
@@ -241,7 +241,7 @@ class MPICommunicator(Communicator):
                 found = texts(True)
                 return None if found is None else check_headers([_parsed(t) for t in found], self.name)
 
-        if self._lanes is None:  # the first one; the order of calls is known to be the same after it
+        if self._queue is None:  # the first one; the order of calls is known to be the same after it
             if request is not None:
                 self._finish(request)
                 wrong = check()
@@ -253,11 +253,11 @@ class MPICommunicator(Communicator):
                 lane, being_made = self._comm.Idup()
                 self._finish(being_made)
                 made.append(lane)
-            self._lanes = Lanes(self, made)
-            MPICommunicator._going.append(self._lanes)
-        begun = Sum(self._lanes, tensor, op, request, check)
-        self._lanes.sums.append(begun)
-        self._lanes.progress()
+            self._queue = SumQueue(self, made)
+            MPICommunicator._going.append(self._queue)
+        begun = Sum(self._queue, tensor, op, request, check)
+        self._queue.sums.append(begun)
+        self._queue.progress()
         return begun
 
     def progress(self):

@@ -31,7 +31,7 @@ class Done(Request):
 # ---------------------------------------------------------------- MPI
 
 
-class Lanes:
+class SumQueue:
     """The sums of one communicator that go on, oldest first."""
 
     def __init__(self, comm: Any, steps: list[Any]) -> None:
@@ -57,9 +57,9 @@ class Lanes:
 class Sum(Request):
     """One sum."""
 
-    def __init__(self, lanes: Lanes, tensor: Tensor, op: str, request: Any, check: Callable[[], str | None]) -> None:
-        self._lanes, self._comm, self._target, self._op = lanes, lanes.comm, tensor.detach(), op
-        self._flat = lanes.comm._stage(tensor).reshape(-1)
+    def __init__(self, queue: SumQueue, tensor: Tensor, op: str, request: Any, check: Callable[[], str | None]) -> None:
+        self._queue, self._comm, self._target, self._op = queue, queue.comm, tensor.detach(), op
+        self._flat = queue.comm._stage(tensor).reshape(-1)
         self._request, self._check = request, check
         self._steps = [self._gather_all, self._end_small] if small(self._flat) else [
             self._exchange, self._collect, self._end]  # fmt: skip
@@ -87,12 +87,14 @@ class Sum(Request):
         except Exception as error:  # told by wait()
             self.error, self.done = error, True
 
-    def _lane(self) -> Any:
-        return self._lanes.steps[self.step]
+    def _communicator(self) -> Any:
+        return self._queue.steps[self.step]
 
     def _gather_all(self) -> Any:
         self._all = self._flat.new_empty((self._comm.size, self._flat.numel()))
-        return self._comm._gather_on(self._lane(), [flat_bytes(row) for row in self._all], flat_bytes(self._flat))
+        return self._comm._gather_on(
+            self._communicator(), [flat_bytes(row) for row in self._all], flat_bytes(self._flat)
+        )
 
     def _end_small(self) -> None:
         self._target.copy_(combine(list(self._all), self._op).view(self._target.shape))
@@ -104,13 +106,15 @@ class Sum(Request):
         self._parts = list(flat.new_empty((comm.size - 1, self._own[rank].numel())))
         self._parts.insert(rank, none)
         given = [none if r == rank else part for r, part in enumerate(self._own)]
-        return comm._exchange_on(self._lane(), [flat_bytes(p) for p in self._parts], [flat_bytes(p) for p in given])
+        return comm._exchange_on(
+            self._communicator(), [flat_bytes(p) for p in self._parts], [flat_bytes(p) for p in given]
+        )
 
     def _collect(self) -> Any:
         own = self._own[self._comm.rank]
         self._parts[self._comm.rank] = own
         combine(self._parts, self._op, own)
-        return self._comm._gather_on(self._lane(), [flat_bytes(p) for p in self._own], None)
+        return self._comm._gather_on(self._communicator(), [flat_bytes(p) for p in self._own], None)
 
     def _end(self) -> None:
         if self._flat.data_ptr() != self._target.data_ptr():
@@ -118,7 +122,7 @@ class Sum(Request):
 
     def Test(self) -> bool:
         """As MPI's requests have it."""
-        self._lanes.progress()
+        self._queue.progress()
         return self.done
 
     def is_completed(self) -> bool:
@@ -135,7 +139,7 @@ class Sum(Request):
 # ---------------------------------------------------------------- simulations
 
 
-class Meeting:
+class SimulatedSum:
     """A sum of simulated ranks: the last one to come computes it."""
 
     def __init__(self) -> None:
@@ -156,22 +160,22 @@ class Meeting:
                 for _, t, _ in everything:
                     t.detach().copy_(total.view(t.shape))
         self.done = True
-        for member in comm._room.members:
-            comm._room.world.wake(member)
+        for member in comm._shared.members:
+            comm._shared.world.wake(member)
 
 
-class Met(Request):
+class SimulatedSumRequest(Request):
     """What a simulated rank waits for."""
 
-    def __init__(self, comm: Any, meeting: Meeting, what: str) -> None:
-        self._comm, self._meeting, self._what = comm, meeting, what
+    def __init__(self, comm: Any, sum: SimulatedSum, what: str) -> None:
+        self._comm, self._sum, self._what = comm, sum, what
 
     def wait(self) -> None:
-        self._comm._room.world.block(self._comm._me, self._what, lambda: self._meeting.done)
-        if self._meeting.error is not None:
-            raise MismatchError(self._meeting.error)
+        self._comm._shared.world.block(self._comm._me, self._what, lambda: self._sum.done)
+        if self._sum.error is not None:
+            raise MismatchError(self._sum.error)
 
     def is_completed(self) -> bool:
-        if not self._meeting.done:
-            self._comm._room.world.let_others_run(self._comm._me)
-        return self._meeting.done
+        if not self._sum.done:
+            self._comm._shared.world.let_others_run(self._comm._me)
+        return self._sum.done

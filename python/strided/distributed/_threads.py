@@ -113,72 +113,72 @@ class _World:
         return "no rank can go on: " + "; ".join(lines)
 
 
-class _Room:
-    """What the ranks of one communicator share: who has arrived at the current call, and letters to single ranks."""
+class _Shared:
+    """What the ranks of one communicator share: who has arrived at the current call, and messages to single ranks."""
 
     def __init__(self, world, members):
         self.world, self.members = world, members
         self.arrived: dict[int, Any] = {}
         self.results: list[Any] = [None] * len(members)
-        self.letters: dict[tuple[int, int, int], list[_Letter]] = {}
+        self.messages: dict[tuple[int, int, int], list[_Message]] = {}
         self.listening: set[int] = set()  # ranks that wait for a message from any other
-        self.meetings: dict[int, Any] = {}  # sums that go on, by their number
+        self.sums: dict[int, Any] = {}  # sums that go on, by their number
 
 
-class _Letter:
+class _Message:
     """One message: a sender or a receiver has come first."""
 
-    def __init__(self, room, ranks, is_send, data, dtype):
-        self.room, self.ranks, self.is_send, self.data, self.dtype = room, ranks, is_send, data, dtype
+    def __init__(self, is_send, data, dtype):
+        self.is_send, self.data, self.dtype = is_send, data, dtype
         self.done, self.error = False, None
 
 
-class _LetterRequest(Request):
-    def __init__(self, comm, letter, what):
-        self._comm, self._letter, self._what = comm, letter, what
+class _MessageRequest(Request):
+    def __init__(self, comm, message, what):
+        self._comm, self._message, self._what = comm, message, what
 
     def wait(self):
         comm = self._comm
-        comm._room.world.block(comm._me, self._what, lambda: self._letter.done)
-        if self._letter.error is not None:
-            raise self._letter.error
+        comm._shared.world.block(comm._me, self._what, lambda: self._message.done)
+        if self._message.error is not None:
+            raise self._message.error
 
     def is_completed(self):
         comm = self._comm
-        if not self._letter.done:  # a loop that asks until it is there must let others run
-            comm._room.world.let_others_run(comm._me)
-        return self._letter.done
+        if not self._message.done:  # a loop that asks until it is there must let others run
+            comm._shared.world.let_others_run(comm._me)
+        return self._message.done
 
 
 class ThreadCommunicator(Communicator):
     """A Communicator over the memory of one process."""
 
-    def __init__(self, room, rank, name, parent, checks, timeout):
-        super().__init__(rank, len(room.members), name, parent, checks, timeout)
-        self._room, self._me = room, room.members[rank]
+    def __init__(self, shared, rank, name, parent, checks, timeout):
+        super().__init__(rank, len(shared.members), name, parent, checks, timeout)
+        self._shared, self._me = shared, shared.members[rank]
         self._header = None
         self._started = 0
 
     def _announce(self, header):
         self._header = header  # compared when all have arrived, so that a call waits once
 
-    def _meet(self, what, given, complete):
+    def _collective(self, what, given, complete):
         """All ranks come here; the last one executes complete([given of each]) -> [result of each]."""
-        room, world = self._room, self._room.world
+        shared, world = self._shared, self._shared.world
         world.check()
         header, self._header = self._header, None
-        room.arrived[self.rank] = (what, header, given)
-        room.results[self.rank] = None
-        if len(room.arrived) == self.size:
-            everything = [room.arrived[r] for r in range(self.size)]
-            room.arrived = {}
-            room.results = self._outcome(everything, complete)
-            for member in room.members:
+        shared.arrived[self.rank] = (what, header, given)
+        shared.results[self.rank] = None
+        if len(shared.arrived) == self.size:
+            everything = [shared.arrived[r] for r in range(self.size)]
+            shared.arrived = {}
+            shared.results = self._outcome(everything, complete)
+            for member in shared.members:
                 world.wake(member)
         else:
             missing = f"{self.current} on {self.name}, call {self._number}"
-            world.block(self._me, missing, lambda: room.results[self.rank] is not None)
-        error, result = room.results[self.rank]
+            world.block(self._me, missing, lambda: shared.results[self.rank] is not None)
+        error, result = shared.results[self.rank]
         if error is not None:
             raise MismatchError(error)
         return result
@@ -197,7 +197,7 @@ class ThreadCommunicator(Communicator):
             return [(None, r) for r in complete([given for _, _, given in everything])]
 
     def _barrier(self):
-        self._meet("barrier", None, lambda all: all)
+        self._collective("barrier", None, lambda all: all)
 
     def _broadcast(self, data, root):
         def complete(all):
@@ -206,7 +206,7 @@ class ThreadCommunicator(Communicator):
                     target.copy_(all[root])
             return all
 
-        self._meet("broadcast", data, complete)
+        self._collective("broadcast", data, complete)
 
     def _all_gather(self, outputs, data):
         data = outputs[self.rank] if data is None else data
@@ -217,7 +217,7 @@ class ThreadCommunicator(Communicator):
                     target.copy_(source)
             return all
 
-        self._meet("all_gather", (outputs, data), complete)
+        self._collective("all_gather", (outputs, data), complete)
 
     def _gather(self, outputs, data, root):
         def complete(all):
@@ -225,7 +225,7 @@ class ThreadCommunicator(Communicator):
                 target.copy_(source)
             return all
 
-        self._meet("gather", (outputs, data), complete)
+        self._collective("gather", (outputs, data), complete)
 
     def _scatter(self, data, inputs, root):
         def complete(all):
@@ -233,7 +233,7 @@ class ThreadCommunicator(Communicator):
                 target.copy_(source)
             return all
 
-        self._meet("scatter", (data, inputs), complete)
+        self._collective("scatter", (data, inputs), complete)
 
     def _all_to_all(self, outputs, inputs):
         def complete(all):
@@ -242,61 +242,61 @@ class ThreadCommunicator(Communicator):
                     target.copy_(sources[r])
             return all
 
-        self._meet("all_to_all", (outputs, inputs), complete)
+        self._collective("all_to_all", (outputs, inputs), complete)
 
     def _start(self, tensor, op):
-        from ._running import Meeting, Met
+        from ._running import SimulatedSum, SimulatedSumRequest
 
-        self._room.world.check()
+        self._shared.world.check()
         self._begin("async all_reduce", tensor, (tensor.numel(),), op)
         header, self._header = self._header, None
         self._started += 1
-        meeting = self._room.meetings.setdefault(self._started, Meeting())
-        meeting.join(self, header, tensor, op)
-        if meeting.done:
-            del self._room.meetings[self._started]
-        return Met(self, meeting, f"all_reduce on {self.name}, call {self._number}")
+        started = self._shared.sums.setdefault(self._started, SimulatedSum())
+        started.join(self, header, tensor, op)
+        if started.done:
+            del self._shared.sums[self._started]
+        return SimulatedSumRequest(self, started, f"all_reduce on {self.name}, call {self._number}")
 
     def _split(self, color, key, name):
         def complete(all):
             made: list[Any] = [()] * len(all)  # () for none, because None says that a rank waits
             for wanted in sorted({c for c, _ in all if c is not None}, key=str):
                 ranks = sorted((k, r) for r, (c, k) in enumerate(all) if c == wanted)
-                room = _Room(self._room.world, [self._room.members[r] for _, r in ranks])
+                shared = _Shared(self._shared.world, [self._shared.members[r] for _, r in ranks])
                 for i, (_, r) in enumerate(ranks):
-                    made[r] = (room, i)
+                    made[r] = (shared, i)
             return made
 
-        found = self._meet("split", (color, key), complete)
+        found = self._collective("split", (color, key), complete)
         return None if found == () else ThreadCommunicator(*found, name, self, self.checks, self.timeout)
 
     # ------------------------------------------------------------ messages
 
     def _post(self, key, is_send, data, dtype, what):
-        room, world = self._room, self._room.world
+        shared, world = self._shared, self._shared.world
         world.check()
-        waiting = room.letters.setdefault(key, [])
+        waiting = shared.messages.setdefault(key, [])
         if not waiting or waiting[0].is_send == is_send:
-            letter = _Letter(room, key, is_send, data, dtype)
-            waiting.append(letter)
-            if is_send and key[1] in room.listening:
-                world.wake(room.members[key[1]])
-            return _LetterRequest(self, letter, what)
-        letter = waiting.pop(0)
-        sent, received = (letter.data, data) if not is_send else (data, letter.data)
-        if letter.dtype != dtype or sent.numel() != received.numel():
-            ours, theirs = (dtype, data.numel()), (letter.dtype, letter.data.numel())
+            message = _Message(is_send, data, dtype)
+            waiting.append(message)
+            if is_send and key[1] in shared.listening:
+                world.wake(shared.members[key[1]])
+            return _MessageRequest(self, message, what)
+        message = waiting.pop(0)
+        sent, received = (message.data, data) if not is_send else (data, message.data)
+        if message.dtype != dtype or sent.numel() != received.numel():
+            ours, theirs = (dtype, data.numel()), (message.dtype, message.data.numel())
             (sd, sn), (rd, rn) = (ours, theirs) if is_send else (theirs, ours)
             source, dest, _ = key
-            letter.error = MismatchError(
+            message.error = MismatchError(
                 f"{self.name}: rank {source} sends {sn} bytes of {sd} to rank {dest}, which expects {rn} bytes of {rd}"
             )
         else:
             with no_grad():
                 received.copy_(sent)
-        letter.done = True
-        world.wake(room.members[key[1] if is_send else key[0]])
-        return _LetterRequest(self, letter, what)
+        message.done = True
+        world.wake(shared.members[key[1] if is_send else key[0]])
+        return _MessageRequest(self, message, what)
 
     def _isend(self, data, dest, tag, dtype):
         what = f"send to rank {dest}, tag {tag}, on {self.name}"
@@ -308,9 +308,9 @@ class ThreadCommunicator(Communicator):
 
     def _sender(self, tag):
         """The first rank that has sent this one a message with this tag, which nobody has taken."""
-        letters = self._room.letters
+        messages = self._shared.messages
         for source in range(self.size):
-            waiting = letters.get((source, self.rank, tag))
+            waiting = messages.get((source, self.rank, tag))
             if waiting and waiting[0].is_send:
                 return source
         return None
@@ -318,24 +318,24 @@ class ThreadCommunicator(Communicator):
     def _arrived(self, tag):
         found = self._sender(tag)
         if found is None:
-            self._room.world.let_others_run(self._me)
+            self._shared.world.let_others_run(self._me)
             found = self._sender(tag)
         return found
 
     def _first(self, tag):
-        self._room.listening.add(self.rank)
+        self._shared.listening.add(self.rank)
         try:
             what = f"recv from any rank, tag {tag}, on {self.name}"
-            self._room.world.block(self._me, what, lambda: self._sender(tag) is not None)
+            self._shared.world.block(self._me, what, lambda: self._sender(tag) is not None)
         finally:
-            self._room.listening.discard(self.rank)
+            self._shared.listening.discard(self.rank)
         return self._sender(tag)
 
     def members(self):
-        return list(self._room.members)
+        return list(self._shared.members)
 
     def abort(self, error):
-        self._room.world.fail(_rank_error(self._me, self.current, error))
+        self._shared.world.fail(_rank_error(self._me, self.current, error))
         raise _Ended
 
 
@@ -386,8 +386,8 @@ def simulate(n: int, fn: Callable[..., Any] | None = None, *args: Any, checks: b
 
 def _run(n, program, checks):
     world = _World(n)
-    room = _Room(world, list(range(n)))
-    comms = [ThreadCommunicator(room, r, "world", None, checks, 0.0) for r in range(n)]
+    shared = _Shared(world, list(range(n)))
+    comms = [ThreadCommunicator(shared, r, "world", None, checks, 0.0) for r in range(n)]
     results: list[Any] = [None] * n
     recording = _C.functions["is_grad_enabled"]()
     before = _C.default_generator().get_state()
@@ -427,4 +427,4 @@ def _run(n, program, checks):
 
 def alone(checks: bool, timeout: float) -> ThreadCommunicator:
     """The communicator of a process that is the only rank."""
-    return ThreadCommunicator(_Room(_World(1), [0]), 0, "world", None, checks, timeout)
+    return ThreadCommunicator(_Shared(_World(1), [0]), 0, "world", None, checks, timeout)

@@ -124,12 +124,12 @@ def exchange(
             rows, cols = targets[rank]
             have_rows, have_cols = sources[comm.rank]
             wanted = window.intersection(have_cols)
-            rows = _meet(rows, have_rows)
+            rows = _in_both(rows, have_rows)
             cols = [c for c in cols if c in wanted]
             piece = _take(source, [row_of[g] for g in rows], [col_of[g] for g in cols])
             outgoing.append(piece.conj().resolve_conj().contiguous() if conj else piece)
             rows, cols = sources[rank]
-            wanted, rows = window.intersection(cols), _meet(here_rows, rows)
+            wanted, rows = window.intersection(cols), _in_both(here_rows, rows)
             cols = [c for c in here_cols if c in wanted]
             places.append(([to_row[g] for g in rows], [to_col[g] for g in cols]))
             incoming.append(target.new_empty((len(rows), len(cols))))
@@ -154,7 +154,7 @@ def _first_owners(pieces: list[tuple[list[int], list[int]]]) -> list[tuple[list[
     return result
 
 
-def _meet(order: list[int], other: list[int]) -> list[int]:
+def _in_both(order: list[int], other: list[int]) -> list[int]:
     wanted = set(other)
     return [g for g in order if g in wanted]
 
