@@ -576,8 +576,8 @@ def lines_for(stub: str, module, name: str) -> list[str]:
         return [f"from . import {name} as {name}"]
     if isinstance(value, _C.Function):
         return function_lines(name, [f.text() for f in forms_of(value)])
-    if stub == "_C" and isinstance(value, type) and value.__module__ == "strided._seat.dispatch_keys":
-        return [f"from ._seat.dispatch_keys import {name} as {name}"]
+    if stub == "_C" and isinstance(value, type) and value.__module__ == "strided._as_torch.dispatch_keys":
+        return [f"from ._as_torch.dispatch_keys import {name} as {name}"]
     if stub == "_C" and isinstance(value, type):
         return core_lines(value)
     if isinstance(value, types.BuiltinFunctionType):

@@ -26,10 +26,10 @@ from ._C import Generator, Tensor, UntypedStorage, device, dtype
 from ._C import dtypes as _dtypes
 from ._C import Size
 from ._calls import signature as _signature
-from ._seat import places as _places
+from ._as_torch import places as _places
 from . import _xla as _xla
 from .version import __version__
-from ._seat import install_as_torch
+from ._as_torch import install_as_torch
 
 # ---------------------------------------------------------------- names of the core
 
@@ -68,9 +68,9 @@ from ._calls import namespaces as _namespaces
 _namespaces.fill(globals())
 
 from . import linalg, return_types, special
-from ._seat import core_names as _core_names
-from ._seat.core_names import StorageBase
-from ._seat.dispatch_keys import Tag
+from ._as_torch import core_names as _core_names
+from ._as_torch.core_names import StorageBase
+from ._as_torch.dispatch_keys import Tag
 
 # Numbers whose values a compiler does not know: sizes of tensors are ints here, so that nothing is one.
 SymBool, SymFloat, SymInt = (_core_names.absent(name, __name__) for name in ("SymBool", "SymFloat", "SymInt"))
@@ -123,7 +123,7 @@ from ._functions.switches import *
 from .amp import GradScaler, autocast
 from .compiler import compile
 from .futures import Future
-from ._seat.core_names import PyTorchFileReader
+from ._as_torch.core_names import PyTorchFileReader
 
 from ._objects.streams import Event, Stream
 

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser("tour", help="a guided run through views, fits, batches and errors; under a minute")
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words[:1] == ["run"]:  # the rest is the program's
-        from ._seat import run
+        from ._as_torch import run
 
         return run(words[1:])
     if words[:1] == ["launch"]:

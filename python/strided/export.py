@@ -10,7 +10,7 @@ import enum
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from ._seat.core_names import absent
+from ._as_torch.core_names import absent
 from .utils._pytree import register_dataclass
 
 __all__ = [

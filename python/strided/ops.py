@@ -16,8 +16,8 @@ import os
 from typing import Any
 
 from . import _C
+from ._as_torch import core_names as _core_names
 from ._functions import aliases as _aliases
-from ._seat import core_names as _core_names
 
 __all__ = ["load_library"]
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from . import _C
+from ._as_torch import is_installed
 
 if TYPE_CHECKING:
     from ._typing import UntypedStorage
@@ -346,12 +347,7 @@ def _describe(obj: Any) -> Any:
     from .files._constructors import describe
 
     described = describe(obj, _Settings.safe)
-    return _whole.describe(obj) if described is None and _is_seated() else described
-
-
-def _is_seated() -> bool:
-    """Whether strided has PyTorch's place in this process."""
-    return sys.modules.get("torch") is sys.modules[__package__]
+    return _whole.describe(obj) if described is None and is_installed() else described
 
 
 _SYSTEM = {"protocol_version": 1001, "little_endian": sys.byteorder == "little",
@@ -473,7 +469,7 @@ def load(
     from .files._constructors import constructors
 
     allowed = _Settings.safe
-    if weights_only is False and _is_seated():
+    if weights_only is False and is_installed():
         allowed = {**_whole.readable(), **allowed}
     lists = constructors(allowed, encoding)
     places = _places(map_location)

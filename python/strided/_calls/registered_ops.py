@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import strided
 
 from .. import ops
-from .._seat.dispatch_keys import is_below_autograd
+from .._as_torch.dispatch_keys import is_below_autograd
 from ..autograd import Function
 from . import operator_schemas as _schemas
 

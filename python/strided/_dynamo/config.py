@@ -1,6 +1,6 @@
-"""Settings of PyTorch's compiler: see ``_seat/settings.py``."""
+"""Settings of PyTorch's compiler: see ``_as_torch/settings.py``."""
 
-from .._seat.settings import take
+from .._as_torch.settings import take
 
 accumulated_cache_size_limit = accumulated_recompile_limit = 256
 allow_unspec_int_on_nn_module = False

@@ -1,6 +1,6 @@
-"""Settings of PyTorch's compiler: see ``_seat/settings.py``."""
+"""Settings of PyTorch's compiler: see ``_as_torch/settings.py``."""
 
-from .._seat.settings import take
+from .._as_torch.settings import take
 
 activation_memory_budget = 1.0
 donated_buffer = enable_autograd_cache = True

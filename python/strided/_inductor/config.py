@@ -1,8 +1,8 @@
-"""Settings of PyTorch's compiler: see ``_seat/settings.py``."""
+"""Settings of PyTorch's compiler: see ``_as_torch/settings.py``."""
 
 from types import SimpleNamespace
 
-from .._seat.settings import take
+from .._as_torch.settings import take
 
 allow_buffer_reuse = epilogue_fusion = fx_graph_cache = pattern_matcher = shape_padding = True
 autotune_in_subproc = conv_1x1_as_mm = coordinate_descent_check_all_directions = coordinate_descent_tuning = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._seat.core_names import absent
+from .._as_torch.core_names import absent
 
 __all__ = ["FunctionalTensor", "FunctionalTensorMode"]
 

@@ -6,8 +6,8 @@ import warnings
 from typing import TYPE_CHECKING
 
 from .. import _C
+from .._as_torch.places import modules_of, names_of_modules
 from .._calls.overrides import overridable
-from .._seat.places import modules_of, names_of_modules
 from . import anomaly_mode, forward_ad, function, functional, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function

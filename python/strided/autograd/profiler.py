@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Any
 
 from .. import _C
+from .._as_torch.core_names import absent
 from .._calls.once import warn_once
-from .._seat.core_names import absent
 
 __all__ = [
     "EventList", "FunctionEvent", "FunctionEventAvg", "emit_itt", "emit_nvtx", "profile", "record_function",

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any as _Any
 
+from .._as_torch.places import modules_of
 from .._functions.creation import typed
 from .._objects.layouts import OutOfMemoryError
-from .._seat.places import modules_of
 from . import _nvidia as _nvidia
 from . import amp
 from ._device import (

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os as _os
 
-from .._seat.places import modules_of as _modules_of
+from .._as_torch.places import modules_of as _modules_of
 from . import tensor
 from ._backends import *
 from ._backends import __all__ as _names_of_backends

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import _C
-from .._seat.core_names import absent
+from .._as_torch.core_names import absent
 from . import _collectives as calls
 from ._groups import resolve
 from .device_mesh import DeviceMesh

@@ -14,6 +14,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from .._as_torch import is_installed
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -97,12 +99,12 @@ def run(args: argparse.Namespace) -> int:
     if find_mpiexec(environment) is None or find_spec("mpi4py") is None:
         print("strided.distributed.run: there is no MPI here; the ranks connect by TCP", file=sys.stderr)
         without = ["--with", "tcp"]
-    seated = ["--as-torch"] if getattr(sys.modules.get("torch"), "__name__", "") == "strided" else []
+    as_torch = ["--as-torch"] if is_installed() else []
     words = [
         "-n",
         str(ranks),
         *without,
-        *seated,
+        *as_torch,
         *(["-m"] if args.module else []),
         args.training_script,
         *args.training_script_args,

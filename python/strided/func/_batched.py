@@ -123,7 +123,7 @@ _NO_MEMORY = "vmap: the memory of a tensor under vmap cannot be accessed: it hol
 class BatchedTensor(Tensor):
     """See the module.  ``_value`` is the plain tensor, ``_levels`` says what its first axes are."""
 
-    __module__ = Tensor.__module__  # libraries ask a class of which package it is: under the seat, of torch
+    __module__ = Tensor.__module__  # libraries ask a class of which package it is: in PyTorch's place, of torch
     _value: Tensor
     _levels: tuple[Level, ...]
 

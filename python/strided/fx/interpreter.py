@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._seat.core_names import absent
+from .._as_torch.core_names import absent
 from .node import Node, map_arg
 
 __all__ = ["Interpreter", "Transformer"]

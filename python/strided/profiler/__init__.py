@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
 
+from .._as_torch import places as _places
 from .._calls.once import warn_once
-from .._seat import places as _places
 from ..autograd import profiler as _profiler
 from ..autograd.profiler import record_function
 

@@ -76,7 +76,7 @@ STANDARD = """
 # Made of recorded functions, which have cases: tests/python/fft, tests/python/func.
 COMPOSED = "istft stft vmap".split()
 WINDOWS = "bartlett_window blackman_window hamming_window hann_window kaiser_window".split()
-# Files, programs, and what is asked of the process: tests/python/files, test_program_names.py, test_seat.py.
+# Files, programs, and what is asked of the process: tests/python/files, test_program_names.py, test_as_torch.py.
 PROGRAMS = """
     as_subclass autocast_decrement_nesting autocast_increment_nesting
     clear_autocast_cache compile compiled_with_cxx11_abi const_data_ptr dim_order from_file

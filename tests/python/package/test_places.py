@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import strided
-from strided._seat.places import PLACES
+from strided._as_torch.places import PLACES
 
 
 @pytest.mark.parametrize("place", sorted(PLACES))

@@ -120,7 +120,7 @@ def test_losses_of_aten_take_the_reduction_as_a_number():
     }
     with pytest.raises(ValueError, match="5 is not a valid value for reduction"):
         strided.ops.aten.l1_loss(x, other, 5)
-    from strided._seat.core_names import _Networks
+    from strided._as_torch.core_names import _Networks
 
     for name, (function, args, options) in cases.items():
         for number, word in enumerate(("none", "mean", "sum")):

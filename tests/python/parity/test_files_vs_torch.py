@@ -217,7 +217,7 @@ def test_which_storage_it_is():
         assert len({y.untyped_storage()._cdata for y in (x, x.clone(), empty, t.empty(0))}) == 4
 
 
-class Seated(pickle.Unpickler):
+class StridedUnpickler(pickle.Unpickler):
     """pickle with strided in PyTorch's place."""
 
     def find_class(self, module, name):
@@ -246,7 +246,7 @@ class Seated(pickle.Unpickler):
 )
 def test_what_pickle_wrote_with_pytorch(make, protocol):
     expected = make()
-    got = Seated(io.BytesIO(pickle.dumps(expected, protocol))).load()
+    got = StridedUnpickler(io.BytesIO(pickle.dumps(expected, protocol))).load()
     if not isinstance(expected, torch.UntypedStorage):  # whose words name the module
         assert repr(got) == repr(expected)
     if isinstance(expected, torch.Tensor):
@@ -258,10 +258,10 @@ def test_what_pickle_wrote_with_pytorch(make, protocol):
 def test_attributes_of_what_pickle_wrote_with_pytorch():
     for made in (torch.ones(2), torch.nn.Parameter(torch.ones(2))):
         made.tag = [1]
-        got = Seated(io.BytesIO(pickle.dumps(made))).load()
+        got = StridedUnpickler(io.BytesIO(pickle.dumps(made))).load()
         assert got.tag == [1] and repr(got) == repr(made)
     module = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3)).eval()
-    got = Seated(io.BytesIO(pickle.dumps(module))).load()
+    got = StridedUnpickler(io.BytesIO(pickle.dumps(module))).load()
     assert repr(got) == repr(module)
     assert [p.tolist() for p in got.parameters()] == [p.tolist() for p in module.parameters()]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import strided
 
-from ..._seat.core_names import absent
+from ..._as_torch.core_names import absent
 
 if TYPE_CHECKING:
     from ..._typing import Any, Tensor

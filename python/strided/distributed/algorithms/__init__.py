@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._seat.places import modules_of
+from ..._as_torch.places import modules_of
 from . import join
 
 __all__ = ["join"]

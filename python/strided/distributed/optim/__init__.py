@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._seat.core_names import absent
+from ..._as_torch.core_names import absent
 from .post_localSGD_optimizer import PostLocalSGDOptimizer
 from .zero_redundancy_optimizer import ZeroRedundancyOptimizer
 

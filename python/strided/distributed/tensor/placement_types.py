@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._seat.core_names import absent
+from ..._as_torch.core_names import absent
 from ..placement import Partial, Placement, Replicate, Shard
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..._seat.core_names import absent
+from ..._as_torch.core_names import absent
 
 if TYPE_CHECKING:
     from typing import Any

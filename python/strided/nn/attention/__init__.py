@@ -7,7 +7,7 @@ import enum
 from collections.abc import Iterator
 from typing import Any
 
-from ..._seat.places import modules_of
+from ..._as_torch.places import modules_of
 from . import flex_attention
 
 __all__ = ["SDPBackend", "bias", "flex_attention", "sdpa_kernel"]

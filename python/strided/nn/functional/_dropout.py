@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from ..._seat import core_names
+from ..._as_torch import core_names
 
 if TYPE_CHECKING:
     from ..._typing import Tensor

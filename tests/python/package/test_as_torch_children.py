@@ -91,7 +91,7 @@ def test_others_are_left_alone():
 import sys, importlib.metadata
 assert list(importlib.metadata.distributions())
 assert not [m for m in sys.modules if m.partition('.')[0] in ('strided', 'torch', 'numpy')]
-assert not [p for p in sys.path if '_seat_path' in p]
+assert not [p for p in sys.path if '_as_torch_path' in p]
 print('fine')
 """
     assert run("-c", child(code)).strip() == "fine"
@@ -99,18 +99,23 @@ print('fine')
 
 @pytest.mark.parametrize(
     "flags, changed",
-    [((), "'STRIDED_SEAT': 'other-1:/elsewhere'"), ((), "'STRIDED_SEAT': ''"), (("-I",), ""), ((), "'PYTHONPATH': ''")],
+    [
+        ((), "'STRIDED_AS_TORCH': 'other-1:/elsewhere'"),
+        ((), "'STRIDED_AS_TORCH': ''"),
+        (("-I",), ""),
+        ((), "'PYTHONPATH': ''"),
+    ],
 )
-def test_who_has_no_seat(flags, changed):
+def test_who_keeps_pytorch(flags, changed):
     code = "import sys; print([f for f in sys.meta_path if 'Awaited' in type(f).__name__])"
     assert run("-c", child(code, *flags, of=f"{{**os.environ, {changed}}}")).strip() == "[]"
 
 
-@pytest.mark.parametrize("seat", ["one of this Python", "none"])
-def test_the_sitecustomize_of_the_user_runs(tmp_path, seat):
+@pytest.mark.parametrize("is_child", [True, False])
+def test_the_sitecustomize_of_the_user_runs(tmp_path, is_child):
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.of_the_user = 1\n")
     code = "import sys, sitecustomize; print(sys.of_the_user, sitecustomize.__file__)"
-    of = "dict(os.environ)" if seat != "none" else "{**os.environ, 'STRIDED_SEAT': ''}"
+    of = "dict(os.environ)" if is_child else "{**os.environ, 'STRIDED_AS_TORCH': ''}"
     path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
     assert run("-c", child(code, of=of), PYTHONPATH=path).strip() == f"1 {tmp_path / 'sitecustomize.py'}"
 
@@ -124,7 +129,7 @@ def test_a_broken_sitecustomize_of_the_user_is_told_of(tmp_path):
 
 
 def test_the_environment_is_set_once():
-    code = "import os; print(os.environ['PYTHONPATH'].count('_seat_path'))"
+    code = "import os; print(os.environ['PYTHONPATH'].count('_as_torch_path'))"
     again = f"import subprocess, sys; subprocess.run([sys.executable, '-m', 'strided', 'run', '-c', {code!r}])"
     assert run("-c", again).strip() == "1"
     assert run("-c", code).strip() == "1"

@@ -35,7 +35,7 @@ def _ours(name: str) -> str:
 
 
 def _is_wanted(package: str) -> bool:
-    """Whether the seat answers for a package.
+    """Whether strided answers for a package.
 
     ``torch_xla`` only where there is a TPU or a variable asks for it: libraries that find it move everything there.
     """
@@ -138,14 +138,19 @@ def _answer_as_torch() -> None:
                 value.__module__ = public if is_moved else "torch" + home.removeprefix(_HERE)
 
 
+def is_installed() -> bool:
+    """Whether strided has PyTorch's place in this process."""
+    return sys.modules.get("torch") is sys.modules[_HERE]
+
+
 def install_as_torch() -> None:
     """Puts strided in PyTorch's place in this process: ``import torch`` and ``import torch.x`` give strided's modules.
 
     They are the same objects, ``torch is strided``. From then on ``strided.__name__`` is ``"torch"``, ``__version__``
     is that of the PyTorch that strided follows, ``importlib.metadata.version("torch")`` says the same, and classes name
     ``torch`` as their module. What strided lacks stays a ModuleNotFoundError that names ``torch.x``. A second call
-    changes nothing. Processes that this one starts have no such seat: call it there too, or start this one with
-    ``python -m strided run``, which seats them as well.
+    changes nothing. Processes that this one starts are not changed: call it there too, or start this one with
+    ``python -m strided run``, which changes them as well.
 
     Raises:
         RuntimeError: something else was imported as ``torch`` already.
@@ -176,20 +181,21 @@ def install_as_torch() -> None:
     _answer_as_torch()
 
 
-def _take_seat() -> None:
+def _install_for_children() -> None:
     """install_as_torch, here and, by the environment, in the processes of this Python that are started from here.
 
     Those of ``multiprocessing`` (spawn, forkserver), joblib and ``subprocess`` alike: the folder in PYTHONPATH holds a
-    ``sitecustomize`` which waits until ``torch`` is imported. STRIDED_SEAT keeps it from Pythons of other environments.
+    ``sitecustomize`` which waits until ``torch`` is imported. STRIDED_AS_TORCH names this Python, so that those of
+    other environments are left alone.
     """
     install_as_torch()
-    folder = os.path.join(_FOLDER, "_seat_path")
+    folder = os.path.join(_FOLDER, "_as_torch_path")
     others = os.environ.get("PYTHONPATH")
     if not others:
         os.environ["PYTHONPATH"] = folder
     elif folder not in others.split(os.pathsep):
         os.environ["PYTHONPATH"] = folder + os.pathsep + others
-    os.environ["STRIDED_SEAT"] = f"{sys.implementation.cache_tag}:{sys.prefix}"
+    os.environ["STRIDED_AS_TORCH"] = f"{sys.implementation.cache_tag}:{sys.prefix}"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -207,6 +213,6 @@ def run(arguments: Sequence[str]) -> int:
         return 2
     from .._launch.rank import execute
 
-    _take_seat()
+    _install_for_children()
     execute(list(arguments))
     return 0

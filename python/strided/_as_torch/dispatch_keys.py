@@ -41,7 +41,7 @@ for _name in _NAMES:
 class DispatchKeySet:
     """A set of keys.
 
-    >>> from strided._seat.dispatch_keys import DispatchKey, DispatchKeySet
+    >>> from strided._as_torch.dispatch_keys import DispatchKey, DispatchKeySet
     >>> (DispatchKeySet(DispatchKey.CPU) | DispatchKeySet(DispatchKey.CUDA)).has(DispatchKey.CUDA)
     True
     """

@@ -44,7 +44,7 @@ assert mvn.MultivariateNormal is torch.distributions.MultivariateNormal is strid
 assert Timer is strided.utils.benchmark.Timer and Tensor is strided.Tensor and float32 is strided.float32
 assert forward_ad.__spec__.name == "strided.autograd.forward_ad"
 strided.install_as_torch()  # once more
-assert sum(getattr(f, "__module__", "").endswith("_seat") for f in __import__("sys").meta_path) == 1
+assert sum(getattr(f, "__module__", "").endswith("_as_torch") for f in __import__("sys").meta_path) == 1
 """,
     )
 
@@ -188,6 +188,17 @@ def test_modules_below_torch_run_as_programs():
     assert "--nproc-per-node" in run("-m", "torch.distributed.run", "--help")
 
 
+def test_ranks_that_a_program_starts_have_it_too(tmp_path):
+    (tmp_path / "rank.py").write_text("import strided, torch\nassert torch is strided\n")
+    program = """
+import sys, strided
+strided.install_as_torch()
+from torch.distributed.run import parse_args, run
+sys.exit(run(parse_args(["--nproc-per-node=2", "rank.py"])))
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, cwd=tmp_path)
+
+
 @pytest.mark.parametrize("words", [(), ("-m",), ("-x",)])
 def test_nothing_to_run(words):
     assert run(*words, status=2) == ""
@@ -300,7 +311,7 @@ def test_torch_xla_is_there_only_where_it_is_asked_for(monkeypatch):
     monkeypatch.delenv("STRIDED_PJRT_PLUGIN", raising=False)
     monkeypatch.delenv("PJRT_DEVICE", raising=False)
     monkeypatch.setattr(os.path, "exists", lambda path, exists=os.path.exists: path != "/dev/accel0" and exists(path))
-    from strided._seat import _is_wanted
+    from strided._as_torch import _is_wanted
 
     assert not _is_wanted("torch_xla") and _is_wanted("torch") and not _is_wanted("numpy")
     monkeypatch.setenv("PJRT_DEVICE", "CPU")
