@@ -18,14 +18,14 @@ class Recycled {
     if (spare.first == nullptr || n != sizeof(T)) return ::operator new(n);
     Place* place = spare.first;
     spare.first = place->next;
-    ++spare.room;
+    ++spare.left;
     return place;
   }
   static void operator delete(void* p, size_t n) {
-    if (n != sizeof(T) || (spare_.room == 0 && !begin())) return ::operator delete(p);
+    if (n != sizeof(T) || (spare_.left == 0 && !begin())) return ::operator delete(p);
     Spare& spare = spare_;
     spare.first = new (p) Place{spare.first};
-    --spare.room;
+    --spare.left;
   }
 
  private:
@@ -35,25 +35,25 @@ class Recycled {
   };
   struct Spare {
     Place* first;
-    int room;  // for further ones; none before the first, nor at the end of the thread
+    int left;  // how many more it may keep: none before the first, nor at the end of the thread
     bool begun;
   };
   struct AtEnd {
     ~AtEnd() {
-      spare_.room = 0;
+      spare_.left = 0;
       while (Place* place = spare_.first) {
         spare_.first = place->next;
         ::operator delete(place);
       }
     }
   };
-  // Is there room now, because the thread keeps its first one?
+  // Called for the first one that the thread deletes: whether it may be kept.
   __attribute__((noinline)) static bool begin() {
     if (spare_.begun) return false;
     static thread_local AtEnd at_end;
     static_cast<void>(at_end);
     spare_.begun = true;
-    spare_.room = kMost;
+    spare_.left = kMost;
     return true;
   }
   // "initial-exec" is the fastest kind of thread-local memory. A shared library may use some hundred bytes of it.

@@ -21,15 +21,15 @@ constexpr double kGrowth = 8;         // of a rate: what is beyond was rather an
 constexpr double kUnknown = 1e18;     // nanoseconds
 constexpr double kCalls = 1.5;        // as long as so many takes the work that is worth calling sleeping workers
 
-// The state of the pool: which job it is, whether threads may still join, how many seats the job has, and how many
-// workers sit on them.
-constexpr uint64_t kWorker = 1, kSeat = 1 << 16, kOpen = uint64_t{1} << 32, kJob = uint64_t{1} << 33;
-constexpr int kMostSeats = (1 << 16) - 1;
-uint64_t workers_of(uint64_t state) { return state % kSeat; }
-uint64_t seats_of(uint64_t state) { return state / kSeat % kSeat; }
+// The state of the pool: which job it is, whether threads may still join, how many threads may take part, and how many
+// workers do.
+constexpr uint64_t kWorker = 1, kParticipant = 1 << 16, kOpen = uint64_t{1} << 32, kJob = uint64_t{1} << 33;
+constexpr int kMostParticipants = (1 << 16) - 1;
+uint64_t workers_of(uint64_t state) { return state % kParticipant; }
+uint64_t participants_of(uint64_t state) { return state / kParticipant % kParticipant; }
 uint64_t job_of(uint64_t state) { return state / kJob; }
 bool open_for(uint64_t state, int id, uint64_t seen) {
-  return (state & kOpen) != 0 && job_of(state) != seen && static_cast<uint64_t>(id) < seats_of(state);
+  return (state & kOpen) != 0 && job_of(state) != seen && static_cast<uint64_t>(id) < participants_of(state);
 }
 
 double nanoseconds(std::chrono::steady_clock::duration d) {
@@ -94,7 +94,7 @@ void Job::fail() {
   stop.store(true, std::memory_order_relaxed);
 }
 
-int64_t ThreadPool::Seat::take(bool last) {
+int64_t ThreadPool::Participant::take(bool last) {
   uint64_t now = left.load(std::memory_order_relaxed);
   for (;;) {
     const uint64_t first = now & 0xffffffff, end = now >> 32;
@@ -184,25 +184,25 @@ void ThreadPool::run(Job& job, int threads) {
 
 // Gives the job to workers as well; false, and nothing is done, where there are none.
 bool ThreadPool::share(Job& job, int threads, double expected, Clock::time_point start) {
-  const int seats = make_seats(std::min(threads, kMostSeats));
-  if (seats < 2) return false;
-  for (int i = 0; i < seats; ++i) seats_[i]->set(job.ranges * i / seats, job.ranges * (i + 1) / seats);
+  const int count = make_participants(std::min(threads, kMostParticipants));
+  if (count < 2) return false;
+  for (int i = 0; i < count; ++i) participants_[i]->set(job.ranges * i / count, job.ranges * (i + 1) / count);
   job_ = &job;
   opened_ = start;
   placement_.keep_off_mine();
   const uint64_t number = job_of(state_.load(std::memory_order_relaxed)) + 1;
-  state_.store(kJob * number | kOpen | kSeat * static_cast<uint64_t>(seats));
+  state_.store(kJob * number | kOpen | kParticipant * static_cast<uint64_t>(count));
   if (start - last_end_ > kSpin) missed_ = 0;
   missed_ += expected;
   expected_ = expected;
   called_ = sleepers_.load() == 0;
-  if (!called_) call_sleepers(seats, expected > 0 ? missed_ : kUnknown);
+  if (!called_) call_sleepers(count, expected > 0 ? missed_ : kUnknown);
 
-  const int64_t done = work(job, 0, seats);
+  const int64_t done = work(job, 0, count);
   Clock::time_point end = Clock::now();
   const double rate = nanoseconds(end - start) / static_cast<double>(std::max<int64_t>(done, 1));
   const bool alone = workers_of(state_.fetch_and(~kOpen, std::memory_order_acquire)) == 0;
-  const bool long_wait = !alone && wait(job, seats);
+  const bool long_wait = !alone && wait(job, count);
   if (done > 0 && !job.error) rates_.set(job, rate);
   if (long_wait) {
     end = Clock::now();
@@ -214,57 +214,58 @@ bool ThreadPool::share(Job& job, int threads, double expected, Clock::time_point
   return true;
 }
 
-// Has as many seats as there are threads, if the system allows so many: it limits processes and memory. Those that are
-// there do the work.
-int ThreadPool::make_seats(int threads) {
-  if (seats_.empty()) seats_.push_back(std::make_unique<Seat>());
-  while (static_cast<int>(seats_.size()) < threads) {
-    auto seat = std::make_unique<Seat>();
+// Starts workers until there are so many threads, if the system allows it: it limits processes and memory. Returns how
+// many there are, which do the work.
+int ThreadPool::make_participants(int threads) {
+  if (participants_.empty()) participants_.push_back(std::make_unique<Participant>());
+  while (static_cast<int>(participants_.size()) < threads) {
+    auto participant = std::make_unique<Participant>();
     try {
-      std::thread thread([this, id = static_cast<int>(seats_.size()), own = seat.get()] { serve(id, *own); });
+      std::thread thread(
+          [this, id = static_cast<int>(participants_.size()), own = participant.get()] { serve(id, *own); });
       placement_.add(thread.native_handle());
       thread.detach();
     } catch (const std::system_error&) {
       break;
     }
-    seats_.push_back(std::move(seat));
+    participants_.push_back(std::move(participant));
   }
-  return std::min(threads, static_cast<int>(seats_.size()));
+  return std::min(threads, static_cast<int>(participants_.size()));
 }
 
 // Calls workers that sleep, if that pays for so many nanoseconds of work.
-void ThreadPool::call_sleepers(int seats, double work) {
-  const int callees = std::min(seats - 1, sleepers_.load(std::memory_order_relaxed));
+void ThreadPool::call_sleepers(int count, double work) {
+  const int callees = std::min(count - 1, sleepers_.load(std::memory_order_relaxed));
   if (work < kCalls * (callees * calling_.nanoseconds() + waking_.nanoseconds())) return;
   missed_ = 0;
   called_ = true;
-  for (int i = 1; i < seats; ++i) {
-    Seat& seat = *seats_[i];
+  for (int i = 1; i < count; ++i) {
+    Participant& participant = *participants_[i];
     const Clock::time_point now = Clock::now();
     {
-      const std::lock_guard<std::mutex> lock(seat.mutex);
-      if (!seat.asleep || seat.called) continue;
-      seat.called = true;
-      seat.called_at = now;
+      const std::lock_guard<std::mutex> lock(participant.mutex);
+      if (!participant.asleep || participant.called) continue;
+      participant.called = true;
+      participant.called_at = now;
     }
-    seat.wake.notify_one();
+    participant.wake.notify_one();
     calling_.add(Clock::now() - now);
   }
 }
 
 // Runs ranges until none is left, and returns how many indices they had.
-int64_t ThreadPool::work(Job& job, int own, int seats) {
+int64_t ThreadPool::work(Job& job, int own, int count) {
   const Working working(job);
   int64_t done = 0;
   try {
-    for (int i = 0; i < seats; ++i) {
-      Seat& seat = *seats_[(own + i) % seats];
-      for (int64_t range; (range = seat.take(i > 0)) >= 0;) {
+    for (int i = 0; i < count; ++i) {
+      Participant& participant = *participants_[(own + i) % count];
+      for (int64_t range; (range = participant.take(i > 0)) >= 0;) {
         const int64_t from = job.start_of(range), to = job.start_of(range + 1);
         job.run(from, to);
         done += to - from;
         // What takes longer than expected may be worth a call after all.
-        if (own == 0 && !called_) call_sleepers(seats, missed_ + nanoseconds(Clock::now() - opened_) - expected_);
+        if (own == 0 && !called_) call_sleepers(count, missed_ + nanoseconds(Clock::now() - opened_) - expected_);
         job.look();
       }
     }
@@ -275,9 +276,9 @@ int64_t ThreadPool::work(Job& job, int own, int seats) {
 }
 
 // Waits for the workers that have begun, and returns whether that took long.
-bool ThreadPool::wait(Job& job, int seats) {
+bool ThreadPool::wait(Job& job, int count) {
   const auto done = [&] { return workers_of(state_.load()) == 0; };
-  if (spins(seats) && spin_until(done)) return false;
+  if (spins(count) && spin_until(done)) return false;
   std::unique_lock<std::mutex> lock(done_mutex_);
   waiting_.store(true);
   const bool soon = done_.wait_for(lock, kPatience, done);
@@ -295,11 +296,11 @@ bool ThreadPool::wait(Job& job, int seats) {
   return !soon;
 }
 
-void ThreadPool::serve(int id, Seat& seat) {
+void ThreadPool::serve(int id, Participant& participant) {
   uint64_t seen = 0;
   for (;;) {
-    join(id, seat, seen);
-    work(*job_, id, static_cast<int>(seats_of(state_.load(std::memory_order_relaxed))));
+    join(id, participant, seen);
+    work(*job_, id, static_cast<int>(participants_of(state_.load(std::memory_order_relaxed))));
     if (workers_of(state_.fetch_sub(kWorker)) == 1 && waiting_.load()) {
       const std::lock_guard<std::mutex> lock(done_mutex_);
       done_.notify_one();
@@ -309,20 +310,20 @@ void ThreadPool::serve(int id, Seat& seat) {
 
 // Waits for a job that the worker has not seen, and joins it. Where each thread has a processor, it looks for one for a
 // while before it sleeps: many short loops in a row then cost no calls of the system.
-void ThreadPool::join(int id, Seat& seat, uint64_t& seen) {
+void ThreadPool::join(int id, Participant& participant, uint64_t& seen) {
   uint64_t state = 0;
   const auto open = [&] { return open_for(state = state_.load(), id, seen); };
   for (;;) {
     const bool awake = spins(id + 1) && spin_until(open);
     if (!awake) {
-      std::unique_lock<std::mutex> lock(seat.mutex);
-      seat.asleep = true;
+      std::unique_lock<std::mutex> lock(participant.mutex);
+      participant.asleep = true;
       sleepers_.fetch_add(1);
       if (!open()) {
-        seat.wake.wait(lock, [&] { return seat.called; });
-        waking_.add(Clock::now() - seat.called_at);
+        participant.wake.wait(lock, [&] { return participant.called; });
+        waking_.add(Clock::now() - participant.called_at);
       }
-      seat.asleep = seat.called = false;
+      participant.asleep = participant.called = false;
       sleepers_.fetch_sub(1);
     }
     for (open(); open_for(state, id, seen);) {

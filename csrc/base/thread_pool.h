@@ -64,8 +64,8 @@ class ThreadPool {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // What a thread has to itself. The caller's is the first one.
-  struct alignas(64) Seat {
+  // What one thread of a job has to itself. The caller is the first one.
+  struct alignas(64) Participant {
     // What is left of its share: the first range in 32 bits, the end in 32. The thread itself takes the first range;
     // threads whose share is done take the last one. So each thread meets the same part of the data in call after call,
     // which its cache then holds.
@@ -126,16 +126,16 @@ class ThreadPool {
   // Whether each of so many threads has a processor.
   bool spins(int threads) const { return threads <= cpus_; }
   bool share(Job& job, int threads, double expected, Clock::time_point start);
-  int make_seats(int threads);
-  void call_sleepers(int seats, double work);
-  int64_t work(Job& job, int own, int seats);
-  bool wait(Job& job, int seats);
-  void serve(int id, Seat& seat);
-  void join(int id, Seat& seat, uint64_t& seen);
+  int make_participants(int threads);
+  void call_sleepers(int count, double work);
+  int64_t work(Job& job, int own, int count);
+  bool wait(Job& job, int count);
+  void serve(int id, Participant& participant);
+  void join(int id, Participant& participant, uint64_t& seen);
 
   const int cpus_ = allowed_cpus();
   std::mutex busy_;  // held by the caller whose job this is
-  std::vector<std::unique_ptr<Seat>> seats_;
+  std::vector<std::unique_ptr<Participant>> participants_;
   Placement placement_;
   Job* job_ = nullptr;
   Clock::time_point opened_, last_end_, rest_until_;

@@ -71,7 +71,7 @@ Device resolve_device(Device device) {
 
 Storage::Storage(size_t nbytes, Device device)
     : nbytes_(nbytes),
-      room_(nbytes),
+      capacity_(nbytes),
       device_(device.is_cpu() ? Device{} : resolve_device(device)),
       of_inference_(inference) {
   data_ = device_memory(device_).allocate(nbytes, device_.index);
@@ -80,7 +80,7 @@ Storage::Storage(size_t nbytes, Device device)
 Storage::Storage(void* data, size_t nbytes, Device device, void* owner, void (*release)(void*), bool read_only)
     : data_(data),
       nbytes_(nbytes),
-      room_(nbytes),
+      capacity_(nbytes),
       device_(device),
       read_only_(read_only),
       of_inference_(inference),
@@ -92,19 +92,19 @@ Storage::~Storage() {
   if (release_ != nullptr) {
     release_(owner_);
   } else {
-    device_memory(device_).free(data_, data_ ? room_ : 0, device_.index);
+    device_memory(device_).free(data_, data_ ? capacity_ : 0, device_.index);
   }
 }
 
 void Storage::resize(size_t nbytes) {
   STRIDED_CHECK(resizable(), RuntimeError, "Trying to resize storage that is not resizable");
-  const size_t reach = use_count() > 1 ? std::max(nbytes, room_) : nbytes;
+  const size_t reach = use_count() > 1 ? std::max(nbytes, capacity_) : nbytes;
   auto other = make_ref<Storage>(nbytes == 0 ? 0 : reach, device_);
   if (size_t common = std::min(nbytes, nbytes_))
     device_memory(device_).copy(other->data_, device_, data_, device_, common, true);
   std::swap(data_, other->data_);
-  std::swap(room_, other->room_);
-  room_ = reach;
+  std::swap(capacity_, other->capacity_);
+  capacity_ = reach;
   nbytes_ = nbytes;
   let_go(std::move(other));
 }

@@ -50,7 +50,7 @@ class Storage : public RefCounted, public Recycled<Storage> {
  private:
   void* data_ = nullptr;
   size_t nbytes_ = 0;
-  size_t room_ = 0;  // bytes of memory, if there is any: all that a holder may look at
+  size_t capacity_ = 0;  // bytes of memory, if there is any: all that a holder may look at
   Device device_;
   bool read_only_ = false, of_inference_, exported_ = false;
   uint32_t version_ = 0;

@@ -129,8 +129,8 @@ class LoopRun {
     char* here[kMaxOperands];
     for (int64_t j = 0, i = 0; j < n1;) {
       const bool whole = i == 0 && row <= Stream::kBytes / 2;
-      const int64_t c0 = whole ? n0 : std::min(n0 - i, to.room() / size);
-      const int64_t c1 = whole ? std::min(n1 - j, to.room() / row) : 1;
+      const int64_t c0 = whole ? n0 : std::min(n0 - i, to.capacity() / size);
+      const int64_t c1 = whole ? std::min(n1 - j, to.capacity() / row) : 1;
       here[0] = to.next();
       for (int k = 1; k < n_; ++k) here[k] = data[k] + i * tile_strides_[k] + j * tile_strides_[n_ + k];
       strides[n_] = c0 * size;

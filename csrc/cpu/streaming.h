@@ -39,7 +39,7 @@ class Stream {
   Stream(const Stream&) = delete;
   // Where the next bytes are put, and how many fit.
   char* next() { return block_ + filled_; }
-  int64_t room() const { return kBytes - filled_; }
+  int64_t capacity() const { return kBytes - filled_; }
   void advance(int64_t bytes) {
     filled_ += bytes;
     if (filled_ > kBytes / 2) flush();

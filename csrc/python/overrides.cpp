@@ -22,8 +22,8 @@ thread_local bool skips_next = false;       // the next call that would be taken
 thread_local bool skips_all = false;        // the same, of whoever would take it
 thread_local bool only_dispatches = false;  // the call that was just found to be taken is so by a __torch_dispatch__
 bool any_dispatches = false;                // is there a class with a __torch_dispatch__?
-thread_local PyObject* drawer = nullptr;    // owned
-thread_local std::vector<PyObject*> modes;  // owned; the last one is asked first
+thread_local PyObject* draw_function = nullptr;  // owned
+thread_local std::vector<PyObject*> modes;       // owned; the last one is asked first
 
 PyObject* public_name = nullptr;    // "__torch_function__"
 PyObject* internal_name = nullptr;  // "__strided_function__"
@@ -211,13 +211,13 @@ PyObject* hand_over(PyObject* func, PyObject* const* args, size_t n_args, PyObje
   return hand_over(func, positional.o, named.o, audience);
 }
 
-bool draws_for_batch() { return drawer != nullptr; }
+bool draws_for_batch() { return draw_function != nullptr; }
 
 PyObject* draw_for_batch(PyObject* func, PyObject* const* args, size_t n_args, PyObject* kwnames) {
   const size_t n_all = n_args + (kwnames ? static_cast<size_t>(PyTuple_GET_SIZE(kwnames)) : 0);
   std::vector<PyObject*> all{func};
   all.insert(all.end(), args, args + n_all);
-  Owned held(Py_NewRef(drawer));  // it may be replaced meanwhile
+  Owned held(Py_NewRef(draw_function));  // it may be replaced meanwhile
   return PyObject_Vectorcall(held.o, all.data(), 1 + n_args, kwnames);
 }
 
@@ -275,9 +275,9 @@ PyObject* set_state(PyObject*, PyObject* value) {
 }
 PyObject* get_state(PyObject*, PyObject*) { return PyLong_FromLong(static_cast<long>(state)); }
 // Sets the function that draws for a batch, None for no batch; the one before.
-PyObject* set_drawer(PyObject*, PyObject* next) {
-  PyObject* before = drawer ? drawer : Py_NewRef(Py_None);
-  drawer = next == Py_None ? nullptr : Py_NewRef(next);
+PyObject* set_draw_function(PyObject*, PyObject* next) {
+  PyObject* before = draw_function ? draw_function : Py_NewRef(Py_None);
+  draw_function = next == Py_None ? nullptr : Py_NewRef(next);
   return before;
 }
 PyObject* skip_next(PyObject*, PyObject* on) {
@@ -342,7 +342,7 @@ PyMethodDef functions[] = {
     {"_set_torch_function_state", set_state, METH_O, nullptr},
     {"_get_torch_function_state", get_state, METH_NOARGS, nullptr},
     {"_set_skip_next_torch_function", skip_next, METH_O, nullptr},
-    {"_set_drawer", set_drawer, METH_O, nullptr},
+    {"_set_draw_function", set_draw_function, METH_O, nullptr},
     {"_call_base", as_c(call_base), METH_FASTCALL, nullptr},
     {"_share_version", as_c(share_version), METH_FASTCALL, nullptr},
     {"_set_dispatches", set_dispatches, METH_NOARGS, nullptr},

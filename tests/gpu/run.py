@@ -243,7 +243,7 @@ def test_file(path: Path, folder: Path, clock: Clock) -> tuple[list[str], str]:
 def python(paths: list[str], clock: Clock) -> int:
     files = [Path(p).resolve() for p in paths] or sorted((ROOT / "tests" / "gpu").glob("test_*.py"))
     # What takes longest begins first.
-    files.sort(key=lambda path: "doors" not in path.name)
+    files.sort(key=lambda path: "host_access" not in path.name)
     bad: list[str] = []
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(AT_A_TIME) as pool:
         for done in as_completed([pool.submit(test_file, path, Path(folder), clock) for path in files]):

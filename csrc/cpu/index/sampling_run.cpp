@@ -147,8 +147,8 @@ struct Inside {
   Inside(const FoldPlan& plan, int axis, int64_t tap) {
     const int64_t start = tap * plan.dilation[axis] - plan.padding[axis], stride = plan.stride[axis];
     first = start < 0 ? (-start + stride - 1) / stride : 0;
-    const int64_t room = plan.size[axis] - start;  // j * stride < room
-    last = std::min(plan.blocks[axis], room <= 0 ? 0 : (room + stride - 1) / stride);
+    const int64_t extent = plan.size[axis] - start;  // j * stride < extent
+    last = std::min(plan.blocks[axis], extent <= 0 ? 0 : (extent + stride - 1) / stride);
     at = start + first * stride;
   }
 };

@@ -123,9 +123,9 @@ bool sort_long_row(DType dtype, char* values, int64_t* index, const char* in, in
   const SortCoding coding = coding_of(dtype, descending);
   if (sort_few_keys(dtype, values, index, in, n, coding)) return true;
   if (kernels.sort == nullptr || n < kLong || n > 0xffffffff) return false;
-  const int64_t item = size_of(dtype), planes = item == 8 ? 2 : 1, room = n + kSortSlack;
-  const Words<int64_t> memory(planes * room);
-  int64_t *const words = memory.data, *const positions = planes == 2 ? words + room : nullptr;
+  const int64_t item = size_of(dtype), planes = item == 8 ? 2 : 1, capacity = n + kSortSlack;
+  const Words<int64_t> memory(planes * capacity);
+  int64_t *const words = memory.data, *const positions = planes == 2 ? words + capacity : nullptr;
   const int levels = bucket_levels(n);
   alignas(64) int64_t cuts[kCutBytes / 8];
   kernels.choose(cuts, in, n, coding, levels);
@@ -148,7 +148,7 @@ bool sort_long_row(DType dtype, char* values, int64_t* index, const char* in, in
   check_interrupt();
   int64_t most = 0;
   for (size_t b = 0; b < static_cast<size_t>(buckets); ++b) most = std::max(most, begins[b + 1] - begins[b]);
-  const Words<int64_t> other(most > kMostInBucket ? planes * room : 0);
+  const Words<int64_t> other(most > kMostInBucket ? planes * capacity : 0);
   parallel_for(0, buckets, parts > 1 ? 1 : buckets, [&](int64_t first, int64_t last) {
     const Words<int64_t> scratch(long_row_words(most));
     for (int64_t b = first; b < last; ++b) {

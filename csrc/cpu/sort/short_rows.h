@@ -10,9 +10,9 @@ constexpr int64_t kMostInLanes = 1024;  // elements of rows that are sorted side
 
 // The scratch memory of SortShortRows.
 constexpr int64_t short_row_bytes(int64_t n) {
-  int64_t room = 64;  // a power of two
-  while (room < n) room *= 2;
-  return n > kMostInLanes ? room * 32 + 4096 : room * (16 * (8 + 4 + 4) + 64 + 64) + 4096;
+  int64_t capacity = 64;  // a power of two
+  while (capacity < n) capacity *= 2;
+  return n > kMostInLanes ? capacity * 32 + 4096 : capacity * (16 * (8 + 4 + 4) + 64 + 64) + 4096;
 }
 
 }  // namespace strided

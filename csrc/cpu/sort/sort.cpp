@@ -104,7 +104,7 @@ void sort_rows(const SortPlan& plan, bool descending) {
 
 // ---------------------------------------------------------------- the first k
 
-int64_t room_for(int64_t k) { return 2 * k + 64; }
+int64_t top_capacity(int64_t k) { return 2 * k + 64; }
 
 constexpr int64_t kTopBlock = 4096;  // elements that are looked at for keys below the limit
 
@@ -114,7 +114,7 @@ template <class T, class E>
 void select_front(E* a, int64_t n, int64_t k, const char* in, bool largest) {
   const uint64_t flip = flip_mask<T>(largest);
   const auto fill = [&](int64_t filled, int64_t i) { a[filled] = E::make(Keys<T>::encode(in, i) ^ flip, i); };
-  const int64_t room = room_for(k), first = n <= 2 * room ? n : room;
+  const int64_t capacity = top_capacity(k), first = n <= 2 * capacity ? n : capacity;
   for (int64_t i = 0; i < first; ++i) fill(i, i);
   if (k < first) std::nth_element(a, a + k, a + first);
   if (first == n) return;
@@ -128,7 +128,7 @@ void select_front(E* a, int64_t n, int64_t k, const char* in, bool largest) {
     const char* const from = in + begin * static_cast<int64_t>(sizeof(T));
     const int64_t m = places_below(from, std::min(kTopBlock, n - begin), coding, limit, places);
     for (int64_t j = 0; j < m; ++j) fill(filled++, begin + places[j]);
-    if (filled < room) continue;
+    if (filled < capacity) continue;
     std::nth_element(a, a + k, a + filled);
     limit = limit_of_front();
     filled = k;
@@ -139,7 +139,7 @@ void select_front(E* a, int64_t n, int64_t k, const char* in, bool largest) {
 template <class T, class E>
 void top_row(char* values, int64_t* index, const char* in, int64_t n, int64_t k, bool largest) {
   if (k == 0) return;
-  const Words<E> words(n <= 2 * room_for(k) ? n : room_for(k) + kTopBlock);
+  const Words<E> words(n <= 2 * top_capacity(k) ? n : top_capacity(k) + kTopBlock);
   select_front<T>(words.data, n, k, in, largest);
   std::sort(words.data, words.data + k);
   using K = key_t<T>;

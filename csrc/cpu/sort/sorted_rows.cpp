@@ -57,11 +57,11 @@ SortedRows::SortedRows(DType dtype, const char* in, int64_t n, int64_t rows, boo
   int64_t parts = 1;
   if (rows == 1 && !few_bits && !in_parallel_region())
     while ((2 * parts <= num_threads() && n / (2 * parts) >= kThreadItems) || n / parts > kLongPart) parts *= 2;
-  const int64_t room = n * rows + parts * (kSortSlack + 1), planes = narrow ? 1 : 2;
-  memory_.emplace(2 * planes * room);
+  const int64_t capacity = n * rows + parts * (kSortSlack + 1), planes = narrow ? 1 : 2;
+  memory_.emplace(2 * planes * capacity);
   words_ = memory_->data;
-  other_ = words_ + planes * room;
-  if (!narrow) index_ = words_ + room, other_index_ = other_ + room;
+  other_ = words_ + planes * capacity;
+  if (!narrow) index_ = words_ + capacity, other_index_ = other_ + capacity;
   if (parts > 1) {
     sort_parts(parts);
   } else {

@@ -514,9 +514,9 @@ bool find_blocks(const Dims& size, const Dims& kernel, const Dims& dilation, con
     if (!is_short(*numbers)) return false;
   for (size_t i = 0; i < 2; ++i) {
     if (kernel[i] < 1 || dilation[i] < 1 || padding[i] < 0 || stride[i] < 1 || size[i] < 0) return false;
-    const int64_t room = size[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1;
-    if (room < 0) return false;
-    blocks->push_back(room / stride[i] + 1);
+    const int64_t extent = size[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1;
+    if (extent < 0) return false;
+    blocks->push_back(extent / stride[i] + 1);
   }
   return true;
 }

@@ -125,7 +125,7 @@ def info(xp: Any, screen: Screen) -> int:
     rows += [
         ("threads", xp.get_num_threads()),
         ("devices", ", ".join(_devices(xp))),
-        ("numpy", _package("numpy", "numpy", "arrays next door")),
+        ("numpy", _package("numpy", "numpy", "NumPy arrays, both ways")),
         ("lapack", _package("scipy-openblas32", "scipy_openblas32", "svd, eig, eigh, qr, lstsq")),
         ("ml_dtypes", _package("ml_dtypes", "ml_dtypes", "bfloat16 in NumPy")),
     ]

@@ -62,12 +62,12 @@ class entered:
 
         self._before = _running.levels
         _running.levels = (*self._before, self._level)
-        self._drawer = _C._set_drawer(draw)
+        self._draw_function = _C._set_draw_function(draw)
         return self._level
 
     def __exit__(self, *exc: object) -> None:
         _running.levels = self._before
-        _C._set_drawer(self._drawer)
+        _C._set_draw_function(self._draw_function)
 
 
 class outside:
@@ -81,11 +81,11 @@ class outside:
 
         self._before = _running.levels
         _running.levels = tuple(level for level in self._before if level.number < self._level.number)
-        self._drawer = _C._set_drawer(draw if _running.levels else None)
+        self._draw_function = _C._set_draw_function(draw if _running.levels else None)
 
     def __exit__(self, *exc: object) -> None:
         _running.levels = self._before
-        _C._set_drawer(self._drawer)
+        _C._set_draw_function(self._draw_function)
 
 
 rule_of: Any = None  # Of _rules.py, which puts it here.

@@ -29,13 +29,13 @@ def _levels():
 def draw(func: Any, *args: Any, **kwargs: Any) -> Any:
     """A random function whose arguments do not vary with the batch."""
     own = _levels()
-    drawer = _C._set_drawer(None)
+    before = _C._set_draw_function(None)
     try:
         if not own:
             return func(*args, **kwargs)
         return _draw_each(func, args, kwargs, own)
     finally:
-        _C._set_drawer(drawer)
+        _C._set_draw_function(before)
 
 
 def _draw_each(func, args, kwargs, own):
@@ -84,7 +84,7 @@ def draw_batched(func: Any, args: Any, kwargs: Any) -> Any:
     tensors = [v for v in values.values() if isinstance(v, Tensor)]
     levels = union(tensors)
     name = func.__name__
-    drawer = _C._set_drawer(None)
+    before = _C._set_draw_function(None)
     try:
         first = tensors[0]
         if name in _LIKE:
@@ -122,7 +122,7 @@ def draw_batched(func: Any, args: Any, kwargs: Any) -> Any:
                 values[key] = expanded(value, every, wide)
         return batched(_in_rows(func, parameters, values), every)
     finally:
-        _C._set_drawer(drawer)
+        _C._set_draw_function(before)
 
 
 def _without(t):

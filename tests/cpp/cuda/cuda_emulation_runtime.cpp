@@ -41,7 +41,7 @@ struct Memory {
   std::mutex mutex;
   std::map<const char*, Block> blocks;
   size_t used[kMostDevices] = {};
-  int guests = 0;  // kernels and copies that run
+  int running = 0;  // kernels and copies that run
   std::set<cudaStream_t> streams;
 
   // The block that contains the address, or null.
@@ -102,7 +102,7 @@ cudaError_t allocate(void** data, size_t bytes, int device) {
   memory().blocks[static_cast<const char*>(fresh)] = {bytes, device};
   if (device >= 0) {
     memory().used[device] += bytes;
-    if (memory().guests == 0) close(fresh, bytes);
+    if (memory().running == 0) close(fresh, bytes);
   }
   *data = fresh;
   return cudaSuccess;
@@ -151,16 +151,16 @@ void for_device_blocks(void (*f)(const void*, size_t)) {
 DeviceAccess::DeviceAccess() {
   if (!is_closed()) return;
   const std::lock_guard<std::mutex> lock(memory().mutex);
-  if (memory().guests++ == 0) for_device_blocks(open);
+  if (memory().running++ == 0) for_device_blocks(open);
 }
 DeviceAccess::~DeviceAccess() {
   if (!is_closed()) return;
   const std::lock_guard<std::mutex> lock(memory().mutex);
-  if (--memory().guests == 0) for_device_blocks(close);
+  if (--memory().running == 0) for_device_blocks(close);
 }
 
 namespace {
-thread_local DeviceAccess* guest = nullptr;
+thread_local DeviceAccess* access = nullptr;
 const Devices devices = {
     [] { return current; },
     [](const void* data, size_t bytes, int device) {
@@ -175,9 +175,9 @@ const Devices devices = {
     },
     [] {
       cuda_emulation::finish_all();  // what the library computes, it does at once
-      guest = new DeviceAccess;
+      access = new DeviceAccess;
     },
-    [] { delete guest; },
+    [] { delete access; },
     [] { return refused_by_captures(); },
     [](cudaStream_t stream, std::function<void()> work) {
       const auto run = [work] {
