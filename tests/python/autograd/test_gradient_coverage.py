@@ -3,6 +3,7 @@ with the reason why it is not."""
 
 import ast
 import copy
+import sys
 
 import gradient_cases
 import gradient_checks
@@ -152,12 +153,16 @@ class Mentions(ast.NodeVisitor):
         self.generic_visit(node)
 
 
+def nodes_of_cases():
+    for name in gradient_cases.FILES:
+        with open(sys.modules[name].__file__, encoding="utf-8") as file:
+            yield from ast.walk(ast.parse(file.read()))
+
+
 def cases_of_names():
     """name: the keys of its cases"""
-    with open(gradient_cases.__file__, encoding="utf-8") as file:
-        tree = ast.parse(file.read())
     found = {}
-    for node in ast.walk(tree):
+    for node in nodes_of_cases():
         if not isinstance(node, ast.Dict):
             continue
         for key, value in zip(node.keys, node.values):
@@ -226,12 +231,13 @@ class Rename(ast.NodeTransformer):
 
 
 def renamed():
+    names = {k: v for file in gradient_cases.FILES for k, v in vars(sys.modules[file]).items()}
     for alias, name in ALIASES.items():
         key, node = COVERED[name][0]
         rename = Rename(name, alias)
         f = ast.fix_missing_locations(ast.Expression(rename.visit(copy.deepcopy(node.elts[0]))))
         assert rename.done
-        yield pytest.param(alias, key, eval(compile(f, alias, "eval"), vars(gradient_cases)), id=alias)
+        yield pytest.param(alias, key, eval(compile(f, alias, "eval"), names), id=alias)
 
 
 @pytest.mark.parametrize("alias, key, f", list(renamed()))

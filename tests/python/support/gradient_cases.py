@@ -1,104 +1,48 @@
 """Differentiable functions outside the elementwise table, with inputs to differentiate them at.
 
-A case is ``name: (function, makers...,
-        options)``. The words of its name that are names of functions say what it is a case
-of (test_gradient_coverage.py asks for one of each). A maker gives a tensor of a dtype; the last entry may be a dict of
-    kinds   "r", "c" or "rc" (default): real and complex inputs
+A case is ``name: (function, makers..., options)``. The words of its name that are names of functions say what it is a
+case of (test_gradient_coverage.py asks for one of each). A maker gives a tensor of a dtype; the last entry may be a
+dict of
+    kinds       "r", "c" or "rc" (default): real and complex inputs
     broadcast   False: the function has no derivative at equal elements, or its input may not be a repeated row
 """
 
+import importlib
 import math
-import types
+import sys
 
 import strided as torch
+from gradient_cases_matrices import MATRICES, SINGULAR, hermitian
+from gradient_inputs import (
+    GATHERED,
+    MASK,
+    NO_TIES,
+    REAL,
+    REAL_NO_TIES,
+    apart,
+    fractions,
+    index,
+    normal,
+    positive,
+    regular,
+    zeros_at,
+)
 from strided import linalg
+
+FILES = ("gradient_inputs", "gradient_cases_matrices", "gradient_cases")
 
 
 def of_torch():
-    """The cases as functions of PyTorch: this file, read once more with another library."""
-    with open(__file__, encoding="utf-8") as file:
-        source = file.read()
-    ours = "\nimport strided as torch\nfrom strided import linalg\n"
-    assert ours in source
-    module = types.ModuleType("gradient_cases_of_torch")
-    exec(compile(source.replace(ours, "\nimport torch\nfrom torch import linalg\n", 1), __file__, "exec"), vars(module))
-    return module.CASES
+    """The cases as functions of PyTorch: the same files, loaded once more with PyTorch under the name of strided."""
+    import torch as pytorch
 
-
-REAL, NO_TIES, REAL_NO_TIES = {"kinds": "r"}, {"broadcast": False}, {"kinds": "r", "broadcast": False}
-
-
-def normal(*shape):
-    return lambda kind: torch.randn(shape, dtype=kind)
-
-
-def apart(*shape):
-    """Values in mixed order with gaps between them and around zero: a small step changes no maximum and no sign."""
-
-    def make(kind):
-        n = math.prod(shape)
-        x = (torch.randperm(n) * 0.4 + 0.1 * torch.rand(n, dtype=torch.float64) - 1.05).reshape(shape)
-        return x.to(kind) * (1 - 0.5j) if kind.is_complex else x
-
-    return make
-
-
-def positive(*shape):
-    return lambda kind: (torch.rand(shape, dtype=torch.float64) + 0.5).to(kind) * (1 + 0.3j if kind.is_complex else 1)
-
-
-def regular(*shape):
-    n = shape[-1]
-    return lambda kind: 0.5 * torch.randn(shape, dtype=kind) + (2 + n**0.5) * torch.eye(n, dtype=kind).roll(1, -1)
-
-
-def definite(*shape):
-    def make(kind):
-        x = torch.randn(shape, dtype=kind)
-        return x @ x.mH / shape[-1] + 2 * torch.eye(shape[-1], dtype=kind)
-
-    return make
-
-
-def zeros_at(shape, *columns):
-    def make(kind):
-        x = torch.randn(shape, dtype=kind)
-        x[..., list(columns)] = 0
-        return x
-
-    return make
-
-
-def singular(rank, *shape):
-    n = shape[-1]
-    return lambda kind: torch.randn(*shape[:-1], rank, dtype=kind) @ torch.randn(rank, n, dtype=kind)
-
-
-def fractions(*values):
-    return lambda kind: torch.tensor(values, dtype=kind)
-
-
-def parts_of_svd(u, s, vh):
-    k = s.shape[-1]
-    u, vh = u[..., :k], vh[..., :k, :]
-    return s, (u * (s**2).unsqueeze(-2)) @ vh, (u * s.unsqueeze(-2)) @ u.mH, vh.mH @ (s.unsqueeze(-1) * vh)
-
-
-def parts_of_eigh(w, v):
-    return w, (v * (w**2).unsqueeze(-2)) @ v.mH
-
-
-def parts_of_eig(w, v):
-    """A function of the matrix, and the vectors' sizes in whatever order."""
-    return torch.view_as_real((v * (w**2).unsqueeze(-2)) @ linalg.inv(v)), v.abs().sum(-2).prod(-1)
-
-
-def hermitian(a):
-    return (a + a.mH) / 2
-
-
-def index(*values):
-    return torch.tensor(values)
+    ours = {name: sys.modules.pop(name) for name in FILES}
+    ours.update({name: sys.modules[name] for name in ("strided", "strided.linalg")})
+    sys.modules.update({"strided": pytorch, "strided.linalg": pytorch.linalg})
+    try:
+        return importlib.import_module("gradient_cases").CASES
+    finally:
+        sys.modules.update(ours)
 
 
 def assigned(x, where, value):
@@ -111,10 +55,6 @@ def iaugmented(x, y):
     x *= y
     x -= 2
     return x
-
-
-MASK = torch.tensor([[True, False, True], [False, True, True]])
-GATHERED = torch.tensor([[0, 2, 0], [1, 1, 2]])
 
 
 def reductions_by_index(name, *kinds):
@@ -382,136 +322,6 @@ MOVES = {
     "linalg.vander": (lambda x: linalg.vander(x, N=4), normal(3)),
     "vander": (lambda x: torch.vander(x, N=4), normal(3)),
     "frexp": (lambda x: torch.frexp(x).mantissa, apart(2, 3), REAL),
-}  # fmt: skip
-
-SINGULAR = {"broadcast": False}  # a matrix of equal rows has no inverse
-MATRICES = {
-    "matmul 2 2": (torch.matmul, normal(2, 3), normal(3, 2)),
-    "matmul 1 1": (torch.matmul, normal(3), normal(3)),
-    "matmul 1 2": (torch.matmul, normal(3), normal(3, 2)),
-    "matmul 2 1": (torch.matmul, normal(2, 3), normal(3)),
-    "matmul 3 2": (torch.matmul, normal(2, 2, 3), normal(3, 2)),
-    "matmul 1 3": (torch.matmul, normal(3), normal(2, 3, 2)),
-    "matmul broadcast": (torch.matmul, normal(2, 1, 2, 3), normal(2, 3, 2)),
-    "matmul with itself": (lambda x: x @ x.mT, normal(2, 3)),
-    "mm": (torch.mm, normal(2, 3), normal(3, 2)),
-    "mv": (torch.mv, normal(2, 3), normal(3)),
-    "bmm": (torch.bmm, normal(2, 2, 3), normal(2, 3, 2)),
-    "dot": (torch.dot, normal(3), normal(3)),
-    "vdot": (torch.vdot, normal(3), normal(3)),
-    "vecdot": (linalg.vecdot, normal(2, 3), normal(3)),
-    "outer": (torch.outer, normal(2), normal(3)),
-    "inner": (torch.inner, normal(2, 3), normal(3)),
-    "tensordot": (lambda x, y: torch.tensordot(x, y, dims=([0, 2], [1, 0])), normal(2, 2, 3), normal(3, 2)),
-    "addmm": (lambda m, x, y: torch.addmm(m, x, y, beta=2, alpha=-0.5), normal(2), normal(2, 3), normal(3, 2)),
-    "addmv": (lambda m, x, y: torch.addmv(m, x, y, beta=2), normal(2), normal(2, 3), normal(3)),
-    "addr": (lambda m, x, y: torch.addr(m, x, y, alpha=3), normal(2, 3), normal(2), normal(3)),
-    "baddbmm": (torch.baddbmm, normal(2, 2), normal(2, 2, 3), normal(2, 3, 2)),
-    "addbmm": (torch.addbmm, normal(2, 2), normal(2, 2, 3), normal(2, 3, 2)),
-    "chain_matmul": (lambda x, y, z: torch.chain_matmul(x, y, z), normal(2, 3), normal(3, 2), normal(2, 2)),
-    "multi_dot": (lambda x, y, z: linalg.multi_dot([x, y, z]), normal(2), normal(2, 3), normal(3, 2)),
-    "linalg.cross": (linalg.cross, normal(2, 3), normal(1, 3)),
-    "cross": (lambda x, y: torch.cross(x, y, dim=0), normal(3, 2), normal(3, 2)),
-    "einsum product": (lambda x, y: torch.einsum("ij,jk->ik", x, y), normal(2, 3), normal(3, 2)),
-    "einsum diagonal": (lambda x: torch.einsum("ii->i", x), normal(3, 3)),
-    "einsum batch": (lambda x, y: torch.einsum("bi,bij->bj", x, y), normal(2, 3), normal(2, 3, 2)),
-    "einsum three": (lambda x, y, z: torch.einsum("bi,oij,bj->bo", x, y, z), normal(2, 2), normal(2, 2, 3), normal(2,
-        3)),
-    "einsum ...": (lambda x, y: torch.einsum("i...,j...->...", x, y), normal(2, 2), normal(3, 1)),
-    "solve": (linalg.solve, regular(3, 3), normal(3, 2), SINGULAR),
-    "solve vector": (linalg.solve, regular(3, 3), normal(3), SINGULAR),
-    "solve broadcast": (linalg.solve, regular(2, 1, 2, 2), normal(3, 2, 1)),
-    "solve right": (lambda a, b: linalg.solve(a, b, left=False), regular(3, 3), normal(2, 3), SINGULAR),
-    "solve_triangular": (lambda a, b: linalg.solve_triangular(a + 3 * torch.eye(3), b, upper=False), normal(3, 3),
-        normal(3, 2)),
-    "solve_triangular upper right": (lambda a, b: linalg.solve_triangular(a + 3 * torch.eye(3), b, upper=True,
-        left=False), normal(3, 3), normal(2, 3)),
-    "solve_triangular unit": (lambda a, b: linalg.solve_triangular(a, b, upper=True, unitriangular=True), normal(3,
-        3), normal(3, 2)),
-    "solve vectors": (linalg.solve, regular(2, 2, 2), normal(2, 2)),
-    "solve right broadcast": (lambda a, b: linalg.solve(a, b, left=False), regular(2, 1, 2, 2), normal(3, 1, 2)),
-    "inv": (linalg.inv, regular(3, 3), SINGULAR),
-    "inv batch": (linalg.inv, regular(2, 2, 2)),
-    "det": (linalg.det, regular(3, 3), SINGULAR),
-    "det batch": (linalg.det, regular(2, 2, 2)),
-    "det singular": (linalg.det, singular(2, 3, 3)),
-    "det zero": (linalg.det, zeros_at((2, 2), 0, 1)),
-    "det some singular": (lambda a, b: linalg.det(torch.cat([a, b])), singular(1, 1, 3, 3), regular(1, 3, 3)),
-    "slogdet": (lambda a: tuple(linalg.slogdet(a)), regular(3, 3), SINGULAR),
-    "slogdet batch": (lambda a: linalg.slogdet(a).logabsdet, regular(2, 2, 2)),
-    "logdet": (torch.logdet, definite(3, 3), SINGULAR),
-    "cholesky": (lambda a: linalg.cholesky(hermitian(a)), definite(3, 3), SINGULAR),
-    "cholesky upper batch": (lambda a: linalg.cholesky(hermitian(a), upper=True), definite(2, 2, 2)),
-    "cholesky_solve": (lambda b, a: torch.cholesky_solve(b, linalg.cholesky(hermitian(a))), normal(3, 2), definite(3,
-        3), SINGULAR),
-    "cholesky_solve of the factor": (lambda b, l: torch.cholesky_solve(b, l.tril()), normal(2, 3, 2), definite(3, 3),
-        SINGULAR),
-    "cholesky_solve upper": (lambda b, u: torch.cholesky_solve(b, u.triu(), upper=True), normal(3, 2),
-        definite(2, 3, 3), SINGULAR),
-    "cholesky_inverse": (lambda a: torch.cholesky_inverse(linalg.cholesky(hermitian(a))), definite(3, 3), SINGULAR),
-    "lu": (lambda a: tuple(linalg.lu(a)[1:]), regular(3, 3), SINGULAR),
-    "lu_factor": (lambda a: linalg.lu_factor(a).LU, regular(3, 3), SINGULAR),
-    "lu_solve": (lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b), regular(3, 3), normal(3, 2), SINGULAR),
-    "lu_solve torch": (lambda a, b: torch.lu_solve(b, *linalg.lu_factor(a)), regular(3, 3), normal(3, 2), SINGULAR),
-    "lu_solve adjoint": (lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b, adjoint=True), regular(3, 3), normal(3,
-        2), SINGULAR),
-    "lu_solve right": (lambda a, b: linalg.lu_solve(*linalg.lu_factor(a), b, left=False), regular(2, 2, 2), normal(2,
-        3, 2), SINGULAR),
-    "lu wide": (lambda a: tuple(linalg.lu(a)[1:]), normal(2, 2, 3), SINGULAR),
-    "lu tall": (lambda a: tuple(linalg.lu(a.mT)[1:]), normal(2, 2, 3), SINGULAR),
-    "lu_factor_ex": (lambda a: linalg.lu_factor_ex(a).LU, regular(3, 3), SINGULAR),
-    "lu_unpack": (lambda a: tuple(torch.lu_unpack(*linalg.lu_factor(a))[1:]), regular(3, 3), SINGULAR),
-    "solve_ex": (lambda a, b: linalg.solve_ex(a, b).result, regular(3, 3), normal(3, 2), SINGULAR),
-    "inv_ex": (lambda a: linalg.inv_ex(a).inverse, regular(3, 3), SINGULAR),
-    "cholesky_ex": (lambda a: linalg.cholesky_ex(hermitian(a)).L, definite(3, 3), SINGULAR),
-    "matrix_power": (lambda a: torch.matrix_power(a, 3), normal(3, 3)),
-    "matrix_power -2": (lambda a: torch.matrix_power(a, -2), regular(2, 2), SINGULAR),
-    "tensorinv": (lambda a: linalg.tensorinv(a.reshape(2, 2, 4)), regular(4, 4), SINGULAR),
-    "tensorsolve": (lambda a, b: linalg.tensorsolve(a.reshape(2, 2, 4), b), regular(4, 4), normal(2, 2), SINGULAR),
-    # Vectors that may be turned by a sign or e^(i phi) are looked at through what does not change.
-    "svd": (lambda a: parts_of_svd(*linalg.svd(a, full_matrices=False)), normal(3, 3), SINGULAR),
-    "svd tall": (lambda a: parts_of_svd(*linalg.svd(a, full_matrices=False)), normal(4, 2), SINGULAR),
-    "svd wide batch": (lambda a: parts_of_svd(*linalg.svd(a, full_matrices=False)), normal(2, 2, 3)),
-    "svd full": (lambda a: parts_of_svd(*linalg.svd(a)), normal(2, 2), SINGULAR),
-    "svd values": (lambda a: linalg.svd(a).S, normal(3, 2), SINGULAR),
-    "svd u": (lambda a: linalg.svd(a, full_matrices=False).U.abs(), normal(3, 2), SINGULAR),
-    "svd vh": (lambda a: linalg.svd(a, full_matrices=False).Vh.abs(), normal(2, 3), SINGULAR),
-    "svd torch": (lambda a: parts_of_svd(*(lambda u, s, v: (u, s, v.mH))(*torch.svd(a))), normal(3, 2), REAL_NO_TIES),
-    "svdvals": (linalg.svdvals, normal(2, 2, 3)),
-    "matrix_norm nuc": (lambda x: linalg.matrix_norm(x, "nuc"), normal(2, 3), SINGULAR),
-    "matrix_norm 2": (lambda x: linalg.matrix_norm(x, 2), normal(2, 3), SINGULAR),
-    "matrix_norm -2": (lambda x: linalg.matrix_norm(x, -2, dim=(0, 2), keepdim=True), normal(2, 2, 3), SINGULAR),
-    "cond": (linalg.cond, regular(3, 3), SINGULAR),
-    "cond -2": (lambda a: linalg.cond(a, -2), normal(2, 3), SINGULAR),
-    "pinv": (linalg.pinv, normal(3, 2), SINGULAR),
-    "pinv wide batch": (linalg.pinv, normal(2, 2, 3), SINGULAR),
-    "pinv hermitian": (lambda a: linalg.pinv(hermitian(a), hermitian=True), definite(3, 3), SINGULAR),
-    "pinverse": (torch.pinverse, normal(2, 3), SINGULAR),
-    "qr": (lambda a: tuple(linalg.qr(a)), normal(3, 3), SINGULAR),
-    "qr tall": (lambda a: tuple(linalg.qr(a)), normal(4, 2), SINGULAR),
-    "qr wide batch": (lambda a: tuple(linalg.qr(a)), normal(2, 2, 3), SINGULAR),
-    "qr complete": (lambda a: tuple(linalg.qr(a, mode="complete")), normal(2, 3), SINGULAR),
-    "qr q": (lambda a: linalg.qr(a).Q, normal(2, 3), SINGULAR),
-    "qr r": (lambda a: linalg.qr(a).R, normal(3, 2), SINGULAR),
-    "householder_product": (linalg.householder_product, normal(3, 2), normal(2)),
-    "householder_product fewer": (linalg.householder_product, normal(2, 3, 3), normal(2, 2)),
-    "orgqr": (torch.orgqr, normal(3, 2), normal(2)),
-    "ormqr": (torch.ormqr, normal(3, 2), normal(2), normal(3, 2)),
-    "ormqr right": (lambda a, t, b: torch.ormqr(a, t, b, False, True), normal(3, 2), normal(2), normal(2, 3)),
-    "eigh": (lambda a: parts_of_eigh(*linalg.eigh(hermitian(a))), normal(3, 3), SINGULAR),
-    "eigh upper batch": (lambda a: parts_of_eigh(*linalg.eigh(hermitian(a), UPLO="U")), normal(2, 2, 2)),
-    "eigh vectors": (lambda a: linalg.eigh(hermitian(a)).eigenvectors.abs(), normal(3, 3), SINGULAR),
-    "eigvalsh": (lambda a: linalg.eigvalsh(hermitian(a)), normal(2, 3, 3)),
-    "eig": (lambda a: parts_of_eig(*linalg.eig(a)), regular(3, 3), SINGULAR),
-    "eig values": (lambda a: linalg.eig(a).eigenvalues.abs().sum(-1), regular(2, 2, 2)),
-    "eigvals": (lambda a: (linalg.eigvals(a) ** 3).sum(-1).abs(), regular(3, 3), SINGULAR),
-    "lstsq": (lambda a, b: linalg.lstsq(a, b).solution, normal(4, 2), normal(4, 3), SINGULAR),
-    "lstsq wide": (lambda a, b: linalg.lstsq(a, b).solution, normal(2, 3), normal(2, 2), SINGULAR),
-    "lstsq residuals": (lambda a, b: tuple(linalg.lstsq(a, b, driver="gels")[:2]), normal(4, 2), normal(4, 3),
-        SINGULAR),
-    "lstsq vectors": (lambda a, b: linalg.lstsq(a, b).solution, normal(2, 3, 2), normal(2, 3), SINGULAR),
-    "matrix_exp": (lambda a: a.matrix_exp(), normal(3, 3)),
-    "matrix_exp linalg": (linalg.matrix_exp, normal(2, 2, 2)),
 }  # fmt: skip
 
 

@@ -19,6 +19,11 @@ from strided.distributed._sharded import implicit_replication
 MESHES = {1: [(1,)], 2: [(2,)], 3: [(3,)], 4: [(4,), (2, 2)], 6: [(6,), (2, 3)], 7: [(7,)]}
 
 
+def on_ranks(n, program, *args):
+    """program(mesh, ...) on a row of n ranks."""
+    return simulate(n, lambda: program(init_device_mesh("cpu", (n,)), *args))
+
+
 def options(tensor, blocks=(1, 2)):
     """Placements along one axis of a mesh; blocks: the sizes of blocks of the first axis."""
     found = [Replicate()]
