@@ -9,21 +9,18 @@ namespace strided {
 inline namespace STRIDED_ISA {
 
 // No method of Tensor: PyTorch has these as functions.
-constexpr Info activation(const char* name, const char* backward, Saves saves, const char* doc, const char* params = "",
-                          bool inplace = true) {
-  return {name, Promote::Same, kinds::Float, saves, doc, nullptr, params, "", backward, inplace, false};
+constexpr Info activation(const char* name, Saves saves, const char* doc) {
+  return Info{name, Promote::Same, kinds::Float, saves, doc}.without_method();
 }
-constexpr Info activation_grad(const char* name, const char* backward, const char* doc, const char* params = "",
-                               const char* operands = "grad, input") {
-  return {name, Promote::Same, kinds::Float, Saves::Inputs, doc, operands, params, "", backward, false, false};
+constexpr Info activation_grad(const char* name, const char* doc) {
+  return activation(name, Saves::Inputs, doc).with_operands("grad, input").without_inplace();
 }
 
 // ---- exponential linear units ---------------------------------------------------------------------------------------
 
 struct EluGrad {
-  static constexpr Info info =
-      activation_grad("_elu_grad", "EluGrad", "grad times the derivative of nn.functional.elu at input.",
-                      "float alpha=1, float scale=1, float input_scale=1");
+  static constexpr Info info = activation_grad("_elu_grad", "grad times the derivative of nn.functional.elu at input.")
+                                   .with_params("float alpha=1, float scale=1, float input_scale=1");
   template <class T>
   STRIDED_HD static T fwd(T g, T x, const double* p) {
     const T inner = static_cast<T>(p[2]), outer = static_cast<T>(p[0] * p[1] * p[2]), scale = static_cast<T>(p[1]);
@@ -39,11 +36,11 @@ struct EluGrad {
 
 struct Elu {
   static constexpr Info info =
-      activation("nn.functional.elu", "Elu", Saves::Inputs,
+      activation("nn.functional.elu", Saves::Inputs,
                  "scale * x where x > 0, else scale * alpha * (exp(input_scale * x) - 1). D.-A. Clevert, T. "
-                 "Unterthiner, S. Hochreiter, \"Fast and accurate deep network learning by exponential linear units\" "
-                 "(2016).",
-                 "float alpha=1, float scale=1, float input_scale=1");
+                 "Unterthiner, S. Hochreiter, \"Fast and accurate deep network learning by exponential linear "
+                 "units\" (2016).")
+          .with_params("float alpha=1, float scale=1, float input_scale=1");
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     const T inner = static_cast<T>(p[2]), outer = static_cast<T>(p[0] * p[1]), scale = static_cast<T>(p[1]);
@@ -59,7 +56,7 @@ struct Elu {
 
 struct GeluGrad {
   static constexpr Info info =
-      activation_grad("_gelu_grad", "GeluGrad", "grad times the derivative of nn.functional.gelu at input.");
+      activation_grad("_gelu_grad", "grad times the derivative of nn.functional.gelu at input.");
   template <class T>
   STRIDED_HD static T fwd(T g, T x) {
     return slope(g, x, math::normal_law(x));
@@ -87,10 +84,10 @@ struct GeluGrad {
 
 struct Gelu {
   static constexpr Info info =
-      activation("_gelu", "Gelu", Saves::Inputs,
+      activation("_gelu", Saves::Inputs,
                  "x times the distribution function of the standard normal law at x. D. Hendrycks, K. Gimpel, "
-                 "\"Gaussian error linear units\" (2016).",
-                 "", false);
+                 "\"Gaussian error linear units\" (2016).")
+          .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return x * math::normal_law(x).hi;
@@ -113,8 +110,7 @@ struct Gelu {
 constexpr double kGeluTanh = 1.59576912160573071176, kGeluCubic = 0.044715;
 
 struct GeluTanhGrad {
-  static constexpr Info info =
-      activation_grad("_gelu_tanh_grad", "GeluTanhGrad", "grad times the derivative of _gelu_tanh at input.");
+  static constexpr Info info = activation_grad("_gelu_tanh_grad", "grad times the derivative of _gelu_tanh at input.");
   template <class T>
   STRIDED_HD static T fwd(T g, T x) {
     const T z = x * x;
@@ -138,8 +134,9 @@ struct GeluTanhGrad {
 
 struct GeluTanh {
   static constexpr Info info =
-      activation("_gelu_tanh", "Gelu", Saves::Inputs,
-                 "0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), close to gelu.", "", false);
+      activation("_gelu_tanh", Saves::Inputs, "0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), close to gelu.")
+          .with_node("Gelu")
+          .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return x * math::sigmoid(T(kGeluTanh) * x * (T(1) + T(kGeluCubic) * (x * x)));
@@ -152,17 +149,11 @@ struct GeluTanh {
 
 // Of sigmoid and tanh, from the result y: one pass where the formula would take three.
 struct SigmoidGrad {
-  static constexpr Info info{"_sigmoid_backward",
-                             Promote::Same,
-                             kinds::floating,
-                             Saves::Inputs,
-                             "grad times the conjugate derivative of sigmoid where its result is y.",
-                             "grad, y",
-                             "",
-                             "",
-                             "SigmoidBackward",
-                             false,
-                             false};
+  static constexpr Info info = Info{"_sigmoid_backward", Promote::Same, kinds::floating, Saves::Inputs,
+                                    "grad times the conjugate derivative of sigmoid where its result is y."}
+                                   .with_operands("grad, y")
+                                   .without_inplace()
+                                   .without_method();
   template <class T>
   STRIDED_HD static T fwd(T g, T y) {
     if constexpr (is_complex_v<T>) return g * conj(y * (T(1) - y));
@@ -178,17 +169,11 @@ struct SigmoidGrad {
 };
 
 struct TanhGrad {
-  static constexpr Info info{"_tanh_backward",
-                             Promote::Same,
-                             kinds::floating,
-                             Saves::Inputs,
-                             "grad times the conjugate derivative of tanh where its result is y.",
-                             "grad, y",
-                             "",
-                             "",
-                             "TanhBackward",
-                             false,
-                             false};
+  static constexpr Info info = Info{"_tanh_backward", Promote::Same, kinds::floating, Saves::Inputs,
+                                    "grad times the conjugate derivative of tanh where its result is y."}
+                                   .with_operands("grad, y")
+                                   .without_inplace()
+                                   .without_method();
   template <class T>
   STRIDED_HD static T fwd(T g, T y) {
     if constexpr (is_complex_v<T>) return g * conj((T(1) - y) * (T(1) + y));
@@ -204,27 +189,21 @@ struct TanhGrad {
 };
 
 struct SiluGrad {
-  static constexpr Info info{"_silu_grad",
-                             Promote::Same,
-                             kinds::floating,
-                             Saves::Inputs,
-                             "grad times the conjugate derivative of nn.functional.silu at input.",
-                             "grad, input",
-                             "",
-                             "",
-                             "SiluGrad",
-                             false,
-                             false};
+  static constexpr Info info = Info{"_silu_grad", Promote::Same, kinds::floating, Saves::Inputs,
+                                    "grad times the conjugate derivative of nn.functional.silu at input."}
+                                   .with_operands("grad, input")
+                                   .without_inplace()
+                                   .without_method();
   template <class T>
   STRIDED_HD static T fwd(T g, T x) {
     const T s = math::sigmoid(x);
     return g * (s + x * (s * (T(1) - s)));
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T, class = if_float<T>>
   static bool is_usual(T, T x) {
     return math::has_usual_sigmoid(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T, class = if_float<T>>
   static T usual(T g, T x) {
     const T s = math::sigmoid_usual(x);
     return g * (s + x * (s * (T(1) - s)));
@@ -249,26 +228,18 @@ struct SiluGrad {
 };
 
 struct Silu {
-  static constexpr Info info{"nn.functional.silu",
-                             Promote::Same,
-                             kinds::floating,
-                             Saves::Inputs,
-                             "x * sigmoid(x) of each element.",
-                             nullptr,
-                             "",
-                             "",
-                             "Silu",
-                             true,
-                             false};
+  static constexpr Info info =
+      Info{"nn.functional.silu", Promote::Same, kinds::floating, Saves::Inputs, "x * sigmoid(x) of each element."}
+          .without_method();
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return x * math::sigmoid(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T, class = if_float<T>>
   static bool is_usual(T x) {
     return math::has_usual_sigmoid(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T, class = if_float<T>>
   static T usual(T x) {
     return x * math::sigmoid_usual(x);
   }
@@ -293,7 +264,7 @@ struct LogSigmoid;
 
 struct MishGrad {
   static constexpr Info info =
-      activation_grad("_mish_grad", "MishGrad", "grad times the derivative of nn.functional.mish at input.");
+      activation_grad("_mish_grad", "grad times the derivative of nn.functional.mish at input.");
   template <class T>
   STRIDED_HD static T fwd(T g, T x) {
     // 1 - t^2 = rest (2 n + rest) / (n + rest)^2, where the difference would lose digits
@@ -316,9 +287,9 @@ struct MishGrad {
 
 struct Mish {
   static constexpr Info info =
-      activation("nn.functional.mish", "Mish", Saves::Inputs,
-                 "x * tanh(log(1 + exp(x))) of each element. D. Misra, \"Mish: a self regularized non-monotonic "
-                 "activation function\" (2020).");
+      activation("nn.functional.mish", Saves::Inputs,
+                 "x * tanh(log(1 + exp(x))) of each element. D. Misra, \"Mish: a self regularized "
+                 "non-monotonic activation function\" (2020).");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     const TanhSoftplus<T> p(x);
@@ -334,8 +305,8 @@ struct Mish {
 
 struct SoftplusGrad {
   static constexpr Info info =
-      activation_grad("_softplus_grad", "SoftplusGrad", "grad times the derivative of nn.functional.softplus at input.",
-                      "float beta=1, float threshold=20");
+      activation_grad("_softplus_grad", "grad times the derivative of nn.functional.softplus at input.")
+          .with_params("float beta=1, float threshold=20");
   template <class T>
   STRIDED_HD static T fwd(T g, T x, const double* p) {
     const T scaled = x * static_cast<T>(p[0]);
@@ -364,9 +335,10 @@ struct SoftplusGrad {
 
 struct Softplus {
   static constexpr Info info =
-      activation("nn.functional.softplus", "Softplus", Saves::Inputs,
-                 "log(1 + exp(beta * x)) / beta of each element, and x where beta * x > threshold.",
-                 "float beta=1, float threshold=20", false);
+      activation("nn.functional.softplus", Saves::Inputs,
+                 "log(1 + exp(beta * x)) / beta of each element, and x where beta * x > threshold.")
+          .with_params("float beta=1, float threshold=20")
+          .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     const T beta = static_cast<T>(p[0]), scaled = x * beta;
@@ -389,8 +361,9 @@ struct Softplus {
 };
 
 struct LogSigmoidGrad {
-  static constexpr Info info = activation_grad("_logsigmoid_grad", "LogSigmoidGrad",
-                                               "grad times the derivative of nn.functional.logsigmoid at input.");
+  static constexpr Info info =
+      activation_grad("_logsigmoid_grad", "grad times the derivative of nn.functional.logsigmoid at input.")
+          .with_node("LogSigmoidGrad");
   template <class T>
   STRIDED_HD static T fwd(T g, T x) {
     return g * math::sigmoid(-x);
@@ -413,8 +386,10 @@ struct LogSigmoidGrad {
 };
 
 struct LogSigmoid {
-  static constexpr Info info = activation("nn.functional.logsigmoid", "LogSigmoid", Saves::Inputs,
-                                          "log(1 / (1 + exp(-x))) of each element, without overflow.", "", false);
+  static constexpr Info info =
+      activation("nn.functional.logsigmoid", Saves::Inputs, "log(1 / (1 + exp(-x))) of each element, without overflow.")
+          .with_node("LogSigmoid")
+          .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return (x < T(0) ? x : T(0)) - math::log1p(math::exp(-math::abs(x)));
@@ -428,17 +403,10 @@ struct LogSigmoid {
 // ---- others ---------------------------------------------------------------------------------------------------------
 
 struct Tanhshrink {
-  static constexpr Info info{"nn.functional.tanhshrink",
-                             Promote::Floating,
-                             kinds::floating,
-                             Saves::Inputs,
-                             "x - tanh(x) of each element.",
-                             nullptr,
-                             "",
-                             "",
-                             "Tanhshrink",
-                             false,
-                             false};
+  static constexpr Info info = Info{"nn.functional.tanhshrink", Promote::Floating, kinds::floating, Saves::Inputs,
+                                    "x - tanh(x) of each element."}
+                                   .without_inplace()
+                                   .without_method();
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return x - math::tanh(x);
@@ -451,9 +419,10 @@ struct Tanhshrink {
 };
 
 struct Softsign {
-  static constexpr Info info{
-      "_softsign", Promote::Floating, kinds::Float, Saves::Inputs, "x / (1 + |x|) of each element.", nullptr, "",
-      "",          "Softsign",        false,        false};
+  static constexpr Info info =
+      Info{"_softsign", Promote::Floating, kinds::Float, Saves::Inputs, "x / (1 + |x|) of each element."}
+          .without_inplace()
+          .without_method();
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return x / (math::abs(x) + T(1));

@@ -48,6 +48,14 @@ V nonzero(const V& x) {
   return x + apply<Eq>(x, 0.0);
 }
 
+// The gradient of ops that are constant between their steps.
+struct ZeroGradient {
+  template <int I, class V>
+  static V vjp(const V& g, const Saved<V>&) {
+    return zero_like(g);
+  }
+};
+
 constexpr double kLn2 = 0.69314718055994530942;
 constexpr double kLn10 = 2.30258509299404568402;
 constexpr double kPiValue = 3.14159265358979323846;
@@ -59,6 +67,10 @@ template <class T>
 constexpr bool is_int_v = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 template <class T>
 constexpr bool is_float_v = std::is_floating_point_v<T>;
+template <class T>
+using if_float = std::enable_if_t<is_float_v<T>>;
+template <class T>
+using if_complex = std::enable_if_t<is_complex_v<T>>;
 
 // Integer arithmetic wraps around, as two's complement does: computed in an unsigned type at least as wide as unsigned,
 // because narrower ones would be promoted to int, whose overflow is undefined.

@@ -29,14 +29,9 @@ struct Add {
 };
 
 struct Sub {
-  static constexpr Info info{"sub",
-                             Promote::Same,
-                             kinds::numeric,
-                             Saves::Nothing,
-                             "Difference of two operands; integers wrap around.",
-                             nullptr,
-                             "",
-                             "subtract"};
+  static constexpr Info info =
+      Info{"sub", Promote::Same, kinds::numeric, Saves::Nothing, "Difference of two operands; integers wrap around."}
+          .with_aliases("subtract");
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (is_int_v<T>) return integer::sub(a, b);
@@ -50,14 +45,9 @@ struct Sub {
 };
 
 struct Mul {
-  static constexpr Info info{"mul",
-                             Promote::Same,
-                             kinds::all,
-                             Saves::Inputs,
-                             "Product of two operands; integers wrap around, for bool it is their logical and.",
-                             nullptr,
-                             "",
-                             "multiply"};
+  static constexpr Info info = Info{"mul", Promote::Same, kinds::all, Saves::Inputs,
+                                    "Product of two operands; integers wrap around, for bool it is their logical and."}
+                                   .with_aliases("multiply");
   STRIDED_HD static bool fwd(bool a, bool b) { return a & b; }
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
@@ -72,15 +62,11 @@ struct Mul {
 };
 
 struct Div {
-  static constexpr Info info{"div",
-                             Promote::Floating,
-                             kinds::floating,
-                             Saves::Inputs,
-                             "Quotient of two operands, in floating point also for integers. Division by zero gives "
-                             "inf or NaN.",
-                             nullptr,
-                             "",
-                             "divide true_divide"};
+  static constexpr Info info =
+      Info{"div", Promote::Floating, kinds::floating, Saves::Inputs,
+           "Quotient of two operands, in floating point also for integers. Division by zero gives inf or "
+           "NaN."}
+          .with_aliases("divide true_divide");
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     return a / b;
@@ -99,16 +85,10 @@ struct Div {
 // fwd of these is right for every operand, and slow. Where is_usual says so, which are nearly all operands in practice,
 // `usual` gives the same bits, and is fast vector code: csrc/cpu/pointwise/loops.inc asks for some elements at a time.
 
-struct DivTrunc {
-  static constexpr Info info{"_div_trunc",
-                             Promote::Same,
-                             kinds::Int | kinds::Float,
-                             Saves::Nothing,
-                             "Quotient of two operands, rounded towards zero (div with rounding_mode='trunc').",
-                             nullptr,
-                             "",
-                             "",
-                             "Div"};
+struct DivTrunc : ZeroGradient {
+  static constexpr Info info = Info{"_div_trunc", Promote::Same, kinds::Int | kinds::Float, Saves::Nothing,
+                                    "Quotient of two operands, rounded towards zero (div with rounding_mode='trunc')."}
+                                   .with_node("Div");
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (is_int_v<T>) return integer::div_trunc(a, b);
@@ -122,17 +102,14 @@ struct DivTrunc {
   static T usual(T a, T b) {
     return integer::div_trunc_as_float(a, b);
   }
-  template <int I, class V>
-  static V vjp(const V& g, const Saved<V>&) {
-    return zero_like(g);
-  }
 };
 
-struct FloorDivide {
-  static constexpr Info info{"floor_divide", Promote::Same, kinds::Int | kinds::Float, Saves::Nothing,
-                             "Quotient of two operands, rounded down, as Python's // does. Integer division by zero "
-                             "raises, the most "
-                             "negative integer by -1 wraps; floating-point division by zero gives inf or NaN."};
+struct FloorDivide : ZeroGradient {
+  static constexpr Info info{
+      "floor_divide", Promote::Same, kinds::Int | kinds::Float, Saves::Nothing,
+      "Quotient of two operands, rounded down, as Python's // does. Integer division by zero "
+      "raises, the most negative integer by -1 wraps; floating-point division by zero gives inf or "
+      "NaN."};
   // From the remainder, which is exact, as Python's float.__floordiv__: rounding a / b first could pass an integer.
   template <class T>
   STRIDED_HD static T from(T a, T b, T mod) {
@@ -159,17 +136,13 @@ struct FloorDivide {
     if constexpr (is_int_v<T>) return integer::div_floor_as_float(a, b);
     else return from(a, b, math::fmod_near(a, b));
   }
-  template <int I, class V>
-  static V vjp(const V& g, const Saved<V>&) {
-    return zero_like(g);
-  }
 };
 
 struct Remainder {
-  static constexpr Info info{"remainder", Promote::Same, kinds::Int | kinds::Float, Saves::Inputs,
-                             "Remainder of floor_divide, with the sign of `other`, as Python's %. Zero as integer "
-                             "divisor raises; in "
-                             "floating point it gives NaN."};
+  static constexpr Info info{
+      "remainder", Promote::Same, kinds::Int | kinds::Float, Saves::Inputs,
+      "Remainder of floor_divide, with the sign of `other`, as Python's %. Zero as integer divisor "
+      "raises; in floating point it gives NaN."};
   template <class T>
   STRIDED_HD static T from(T b, T mod) {
     return (mod != T(0)) & ((b < T(0)) != (mod < T(0))) ? mod + b : mod;
@@ -198,10 +171,10 @@ struct Remainder {
 };
 
 struct Fmod {
-  static constexpr Info info{"fmod", Promote::Same, kinds::Int | kinds::Float, Saves::Inputs,
-                             "Remainder of the division rounded towards zero, with the sign of `input`, as C's fmod. "
-                             "Zero as integer "
-                             "divisor raises; in floating point it gives NaN."};
+  static constexpr Info info{
+      "fmod", Promote::Same, kinds::Int | kinds::Float, Saves::Inputs,
+      "Remainder of the division rounded towards zero, with the sign of `input`, as C's fmod. Zero "
+      "as integer divisor raises; in floating point it gives NaN."};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (is_int_v<T>) return integer::mod_trunc(a, b);
@@ -228,15 +201,12 @@ struct Fmod {
 // ---- powers ---------------------------------------------------------------------------------------------------------
 
 struct Pow {
-  static constexpr Info info{
-      "pow",
-      Promote::Same,
-      kinds::numeric,
-      Saves::Inputs,
-      "input to the power of `exponent`. Integers wrap around. A negative exponent of integers "
-      "raises RuntimeError if it is a number; in a tensor it leaves 0 except for the bases 1 and "
-      "-1.",
-      "input, exponent"};
+  static constexpr Info info =
+      Info{"pow", Promote::Same, kinds::numeric, Saves::Inputs,
+           "input to the power of `exponent`. Integers wrap around. A negative exponent of integers "
+           "raises RuntimeError if it is a number; in a tensor it leaves 0 except for the bases 1 and "
+           "-1."}
+          .with_operands("input, exponent");
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (is_int_v<T>) return integer::pow(a, b);
@@ -246,7 +216,7 @@ struct Pow {
   static bool is_usual(T a, T b) {
     return math::has_usual_pow(a, b);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T, class = if_float<T>>
   static T usual(T a, T b) {
     return math::pow_usual(a, b);
   }
@@ -318,14 +288,10 @@ struct Hypot {
 };
 
 struct Atan2 {
-  static constexpr Info info{"atan2",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "Angle of the point (other, input) in [-pi, pi]; signed zeros tell the side of the cut.",
-                             nullptr,
-                             "",
-                             "arctan2"};
+  static constexpr Info info =
+      Info{"atan2", Promote::Floating, kinds::Float, Saves::Inputs,
+           "Angle of the point (other, input) in [-pi, pi]; signed zeros tell the side of the cut."}
+          .with_aliases("arctan2");
   template <class T>
   STRIDED_HD static T fwd(T y, T x) {
     return math::atan2(y, x);
@@ -368,9 +334,10 @@ struct Copysign {
 struct Nextafter {
   // A step in the 16-bit formats is not one in float.
   static constexpr bool on_storage = true;
-  static constexpr Info info{"nextafter", Promote::Same, kinds::Float, Saves::Nothing,
-                             "The next representable number after `input` in the direction of `other`; `other` where "
-                             "they are equal."};
+  static constexpr Info info{
+      "nextafter", Promote::Same, kinds::Float, Saves::Nothing,
+      "The next representable number after `input` in the direction of `other`; `other` where they "
+      "are equal."};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (is_reduced<T>) {
@@ -393,16 +360,9 @@ struct Nextafter {
 
 // Where both are equal the gradient is shared, and a NaN passes it to both.
 struct Maximum {
-  static constexpr Info info{"maximum",
-                             Promote::Same,
-                             kinds::real,
-                             Saves::Inputs,
-                             "The larger of two operands; NaN if either is NaN.",
-                             nullptr,
-                             "",
-                             "",
-                             nullptr,
-                             false};
+  static constexpr Info info =
+      Info{"maximum", Promote::Same, kinds::real, Saves::Inputs, "The larger of two operands; NaN if either is NaN."}
+          .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (std::is_same_v<T, bool>) return a | b;
@@ -418,16 +378,9 @@ struct Maximum {
 };
 
 struct Minimum {
-  static constexpr Info info{"minimum",
-                             Promote::Same,
-                             kinds::real,
-                             Saves::Inputs,
-                             "The smaller of two operands; NaN if either is NaN.",
-                             nullptr,
-                             "",
-                             "",
-                             nullptr,
-                             false};
+  static constexpr Info info =
+      Info{"minimum", Promote::Same, kinds::real, Saves::Inputs, "The smaller of two operands; NaN if either is NaN."}
+          .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (std::is_same_v<T, bool>) return a & b;
@@ -443,16 +396,9 @@ struct Minimum {
 };
 
 struct Fmax {
-  static constexpr Info info{"fmax",
-                             Promote::Same,
-                             kinds::real,
-                             Saves::Inputs,
-                             "The larger of two operands; the other one where one is NaN.",
-                             nullptr,
-                             "",
-                             "",
-                             nullptr,
-                             false};
+  static constexpr Info info = Info{"fmax", Promote::Same, kinds::real, Saves::Inputs,
+                                    "The larger of two operands; the other one where one is NaN."}
+                                   .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (std::is_same_v<T, bool>) return a | b;
@@ -469,16 +415,9 @@ struct Fmax {
 };
 
 struct Fmin {
-  static constexpr Info info{"fmin",
-                             Promote::Same,
-                             kinds::real,
-                             Saves::Inputs,
-                             "The smaller of two operands; the other one where one is NaN.",
-                             nullptr,
-                             "",
-                             "",
-                             nullptr,
-                             false};
+  static constexpr Info info = Info{"fmin", Promote::Same, kinds::real, Saves::Inputs,
+                                    "The smaller of two operands; the other one where one is NaN."}
+                                   .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (std::is_same_v<T, bool>) return a & b;
@@ -495,16 +434,11 @@ struct Fmin {
 };
 
 struct ClampMin {
-  static constexpr Info info{"clamp_min",
-                             Promote::Same,
-                             kinds::real,
-                             Saves::Inputs,
-                             "Each element, but not below `min`; NaN if either is NaN. Where they are equal, `input` "
-                             "gets the gradient.",
-                             "input, min",
-                             "",
-                             "",
-                             "ClampMin"};
+  static constexpr Info info =
+      Info{"clamp_min", Promote::Same, kinds::real, Saves::Inputs,
+           "Each element, but not below `min`; NaN if either is NaN. Where they are equal, `input` gets "
+           "the gradient."}
+          .with_operands("input, min");
   static constexpr OutOfRange numbers = OutOfRange::Saturate;
   template <class T>
   STRIDED_HD static T fwd(T x, T lo) {
@@ -518,16 +452,11 @@ struct ClampMin {
 };
 
 struct ClampMax {
-  static constexpr Info info{"clamp_max",
-                             Promote::Same,
-                             kinds::real,
-                             Saves::Inputs,
-                             "Each element, but not above `max`; NaN if either is NaN. Where they are equal, `input` "
-                             "gets the gradient.",
-                             "input, max",
-                             "",
-                             "",
-                             "ClampMax"};
+  static constexpr Info info =
+      Info{"clamp_max", Promote::Same, kinds::real, Saves::Inputs,
+           "Each element, but not above `max`; NaN if either is NaN. Where they are equal, `input` gets "
+           "the gradient."}
+          .with_operands("input, max");
   static constexpr OutOfRange numbers = OutOfRange::Saturate;
   template <class T>
   STRIDED_HD static T fwd(T x, T hi) {
@@ -541,12 +470,10 @@ struct ClampMax {
 };
 
 struct Heaviside {
-  static constexpr Info info{"heaviside",
-                             Promote::Same,
-                             kinds::real,
-                             Saves::Inputs,
-                             "Step function of each element: 0 below zero and for NaN, 1 above, `values` at zero.",
-                             "input, values"};
+  static constexpr Info info =
+      Info{"heaviside", Promote::Same, kinds::real, Saves::Inputs,
+           "Step function of each element: 0 below zero and for NaN, 1 above, `values` at zero."}
+          .with_operands("input, values");
   STRIDED_HD static bool fwd(bool x, bool values) { return x | values; }
   template <class T>
   STRIDED_HD static T fwd(T x, T values) {
@@ -564,9 +491,8 @@ struct Heaviside {
 
 struct Gcd {
   static constexpr Info info{"gcd", Promote::Same, kinds::Int, Saves::Nothing,
-                             "Greatest common divisor, not negative (unless it is the most negative integer, "
-                             "wrapped); gcd(0, 0) is 0. "
-                             "Euclid's algorithm."};
+                             "Greatest common divisor, not negative (unless it is the most negative integer, wrapped); "
+                             "gcd(0, 0) is 0. Euclid's algorithm."};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     return math::gcd(a, b);
@@ -585,13 +511,10 @@ struct Lcm {
 
 // The derivative of Huber.
 struct HuberSlope {
-  static constexpr Info info{"_huber_slope",
-                             Promote::Same,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "input - target, but not below -delta and not above delta.",
-                             "input, target",
-                             "float delta=1"};
+  static constexpr Info info = Info{"_huber_slope", Promote::Same, kinds::Float, Saves::Inputs,
+                                    "input - target, but not below -delta and not above delta."}
+                                   .with_operands("input, target")
+                                   .with_params("float delta=1");
   template <class T>
   STRIDED_HD static T fwd(T a, T b, const double* p) {
     const T d = a - b, delta = static_cast<T>(p[0]), raised = d < -delta ? -delta : d;
@@ -608,13 +531,11 @@ struct HuberSlope {
 
 // What huber_loss and smooth_l1_loss average.
 struct Huber {
-  static constexpr Info info{"_huber",
-                             Promote::Same,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "d^2 / 2 where |d| < delta, else delta * (|d| - delta / 2), with d = input - target.",
-                             "input, target",
-                             "float delta=1"};
+  static constexpr Info info =
+      Info{"_huber", Promote::Same, kinds::Float, Saves::Inputs,
+           "d^2 / 2 where |d| < delta, else delta * (|d| - delta / 2), with d = input - target."}
+          .with_operands("input, target")
+          .with_params("float delta=1");
   template <class T>
   STRIDED_HD static T fwd(T a, T b, const double* p) {
     const T d = math::abs(a - b), delta = static_cast<T>(p[0]), c = d < delta ? d : delta;

@@ -19,9 +19,9 @@ struct Eq {
 };
 
 struct Ne {
-  static constexpr Info info{
-      "ne", Promote::Same, kinds::all, Saves::Nothing, "input != other, as bool; True for NaN.", nullptr,
-      "",   "not_equal"};
+  static constexpr Info info =
+      Info{"ne", Promote::Same, kinds::all, Saves::Nothing, "input != other, as bool; True for NaN."}.with_aliases(
+          "not_equal");
   template <class T>
   STRIDED_HD static bool fwd(T a, T b) {
     return a != b;
@@ -29,8 +29,9 @@ struct Ne {
 };
 
 struct Lt {
-  static constexpr Info info{
-      "lt", Promote::Same, kinds::real, Saves::Nothing, "input < other, as bool; False for NaN.", nullptr, "", "less"};
+  static constexpr Info info =
+      Info{"lt", Promote::Same, kinds::real, Saves::Nothing, "input < other, as bool; False for NaN."}.with_aliases(
+          "less");
   template <class T>
   STRIDED_HD static bool fwd(T a, T b) {
     return a < b;
@@ -38,9 +39,9 @@ struct Lt {
 };
 
 struct Le {
-  static constexpr Info info{
-      "le", Promote::Same, kinds::real, Saves::Nothing, "input <= other, as bool; False for NaN.", nullptr,
-      "",   "less_equal"};
+  static constexpr Info info =
+      Info{"le", Promote::Same, kinds::real, Saves::Nothing, "input <= other, as bool; False for NaN."}.with_aliases(
+          "less_equal");
   template <class T>
   STRIDED_HD static bool fwd(T a, T b) {
     return a <= b;
@@ -48,9 +49,9 @@ struct Le {
 };
 
 struct Gt {
-  static constexpr Info info{
-      "gt", Promote::Same, kinds::real, Saves::Nothing, "input > other, as bool; False for NaN.", nullptr,
-      "",   "greater"};
+  static constexpr Info info =
+      Info{"gt", Promote::Same, kinds::real, Saves::Nothing, "input > other, as bool; False for NaN."}.with_aliases(
+          "greater");
   template <class T>
   STRIDED_HD static bool fwd(T a, T b) {
     return a > b;
@@ -58,9 +59,9 @@ struct Gt {
 };
 
 struct Ge {
-  static constexpr Info info{
-      "ge", Promote::Same,  kinds::real, Saves::Nothing, "input >= other, as bool; False for NaN.", nullptr,
-      "",   "greater_equal"};
+  static constexpr Info info =
+      Info{"ge", Promote::Same, kinds::real, Saves::Nothing, "input >= other, as bool; False for NaN."}.with_aliases(
+          "greater_equal");
   template <class T>
   STRIDED_HD static bool fwd(T a, T b) {
     return a >= b;
@@ -68,18 +69,12 @@ struct Ge {
 };
 
 struct Isclose {
-  static constexpr Info info{"isclose",
-                             Promote::Same,
-                             kinds::all,
-                             Saves::Nothing,
-                             "|input - other| <= atol + rtol * |other|, as bool. Equal infinities are close; NaN is "
-                             "close to NaN with "
-                             "`equal_nan` only.",
-                             nullptr,
-                             "float rtol=1e-05, float atol=1e-08, bool equal_nan=False",
-                             "",
-                             nullptr,
-                             false};
+  static constexpr Info info =
+      Info{"isclose", Promote::Same, kinds::all, Saves::Nothing,
+           "|input - other| <= atol + rtol * |other|, as bool. Equal infinities are close; NaN is close "
+           "to NaN with `equal_nan` only."}
+          .with_params("float rtol=1e-05, float atol=1e-08, bool equal_nan=False")
+          .without_inplace();
   template <class T>
   STRIDED_HD static bool fwd(T a, T b, const double* p) {
     if constexpr (std::is_integral_v<T>) {
@@ -101,16 +96,9 @@ struct Isclose {
 // ---- classification: the result is bool -----------------------------------------------------------------------------
 
 struct Isnan {
-  static constexpr Info info{"isnan",
-                             Promote::Same,
-                             kinds::all,
-                             Saves::Nothing,
-                             "Is the element NaN, or a complex number with a NaN part?",
-                             nullptr,
-                             "",
-                             "",
-                             nullptr,
-                             false};
+  static constexpr Info info = Info{"isnan", Promote::Same, kinds::all, Saves::Nothing,
+                                    "Is the element NaN, or a complex number with a NaN part?"}
+                                   .without_inplace();
   template <class T>
   STRIDED_HD static bool fwd([[maybe_unused]] T x) {
     if constexpr (std::is_integral_v<T>) return false;
@@ -119,16 +107,9 @@ struct Isnan {
 };
 
 struct Isinf {
-  static constexpr Info info{"isinf",
-                             Promote::Same,
-                             kinds::all,
-                             Saves::Nothing,
-                             "Is the element infinite, or a complex number with an infinite part?",
-                             nullptr,
-                             "",
-                             "",
-                             nullptr,
-                             false};
+  static constexpr Info info = Info{"isinf", Promote::Same, kinds::all, Saves::Nothing,
+                                    "Is the element infinite, or a complex number with an infinite part?"}
+                                   .without_inplace();
   template <class T>
   STRIDED_HD static bool fwd([[maybe_unused]] T x) {
     if constexpr (std::is_integral_v<T>) return false;
@@ -137,16 +118,9 @@ struct Isinf {
 };
 
 struct Isreal {
-  static constexpr Info info{"isreal",
-                             Promote::Same,
-                             kinds::all,
-                             Saves::Nothing,
-                             "Is the element real: not a complex number with an imaginary part other than zero?",
-                             nullptr,
-                             "",
-                             "",
-                             nullptr,
-                             false};
+  static constexpr Info info = Info{"isreal", Promote::Same, kinds::all, Saves::Nothing,
+                                    "Is the element real: not a complex number with an imaginary part other than zero?"}
+                                   .without_inplace();
   template <class T>
   STRIDED_HD static bool fwd([[maybe_unused]] T x) {
     if constexpr (is_complex_v<T>) return x.im == 0;
@@ -155,16 +129,10 @@ struct Isreal {
 };
 
 struct Isfinite {
-  static constexpr Info info{"isfinite",
-                             Promote::Same,
-                             kinds::all,
-                             Saves::Nothing,
-                             "Is the element finite: neither infinite nor NaN (a complex number: in both parts)?",
-                             nullptr,
-                             "",
-                             "",
-                             nullptr,
-                             false};
+  static constexpr Info info =
+      Info{"isfinite", Promote::Same, kinds::all, Saves::Nothing,
+           "Is the element finite: neither infinite nor NaN (a complex number: in both parts)?"}
+          .without_inplace();
   template <class T>
   STRIDED_HD static bool fwd([[maybe_unused]] T x) {
     if constexpr (std::is_integral_v<T>) return true;
@@ -173,9 +141,8 @@ struct Isfinite {
 };
 
 struct Isposinf {
-  static constexpr Info info{
-      "isposinf", Promote::Same, kinds::real, Saves::Nothing, "Is the element +infinity?", nullptr, "",
-      "",         nullptr,       false};
+  static constexpr Info info =
+      Info{"isposinf", Promote::Same, kinds::real, Saves::Nothing, "Is the element +infinity?"}.without_inplace();
   template <class T>
   STRIDED_HD static bool fwd([[maybe_unused]] T x) {
     if constexpr (std::is_integral_v<T>) return false;
@@ -184,9 +151,8 @@ struct Isposinf {
 };
 
 struct Isneginf {
-  static constexpr Info info{
-      "isneginf", Promote::Same, kinds::real, Saves::Nothing, "Is the element -infinity?", nullptr, "",
-      "",         nullptr,       false};
+  static constexpr Info info =
+      Info{"isneginf", Promote::Same, kinds::real, Saves::Nothing, "Is the element -infinity?"}.without_inplace();
   template <class T>
   STRIDED_HD static bool fwd([[maybe_unused]] T x) {
     if constexpr (std::is_integral_v<T>) return false;
@@ -195,16 +161,9 @@ struct Isneginf {
 };
 
 struct Signbit {
-  static constexpr Info info{"signbit",
-                             Promote::Same,
-                             kinds::real,
-                             Saves::Nothing,
-                             "Is the sign bit set? True for -0.0 and for a NaN with a sign, unlike x < 0.",
-                             nullptr,
-                             "",
-                             "",
-                             nullptr,
-                             false};
+  static constexpr Info info = Info{"signbit", Promote::Same, kinds::real, Saves::Nothing,
+                                    "Is the sign bit set? True for -0.0 and for a NaN with a sign, unlike x < 0."}
+                                   .without_inplace();
   STRIDED_HD static bool fwd(bool) { return false; }
   template <class T>
   STRIDED_HD static bool fwd(T x) {
@@ -300,10 +259,10 @@ struct BitwiseLeftShift {
 };
 
 struct BitwiseRightShift {
-  static constexpr Info info{"bitwise_right_shift", Promote::Same, kinds::Int, Saves::Nothing,
-                             "input >> other, filling with the sign. A shift that is negative, or not less than the "
-                             "number of bits, "
-                             "gives -1 for negative elements, else 0."};
+  static constexpr Info info{
+      "bitwise_right_shift", Promote::Same, kinds::Int, Saves::Nothing,
+      "input >> other, filling with the sign. A shift that is negative, or not less than the number "
+      "of bits, gives -1 for negative elements, else 0."};
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     return integer::shift_right(a, b);

@@ -7,16 +7,12 @@ namespace strided {
 inline namespace STRIDED_ISA {
 
 struct Clamp {
-  static constexpr Info info{"clamp",
-                             Promote::Same,
-                             kinds::Int | kinds::Float,
-                             Saves::Inputs,
-                             "Each element, but not below `min` and not above `max`; `max` where min > max. NaN if "
-                             "any of the three is NaN. "
-                             "At a bound `input` gets the gradient.",
-                             "input, min, max",
-                             "",
-                             "clip"};
+  static constexpr Info info =
+      Info{"clamp", Promote::Same, kinds::Int | kinds::Float, Saves::Inputs,
+           "Each element, but not below `min` and not above `max`; `max` where min > max. NaN if any of "
+           "the three is NaN. At a bound `input` gets the gradient."}
+          .with_operands("input, min, max")
+          .with_aliases("clip");
   static constexpr OutOfRange numbers = OutOfRange::Saturate;
   template <class T>
   STRIDED_HD static T fwd(T x, T lo, T hi) {
@@ -35,14 +31,11 @@ struct Clamp {
 };
 
 struct Lerp {
-  static constexpr Info info{"lerp",
-                             Promote::Same,
-                             kinds::floating,
-                             Saves::Inputs,
-                             "Linear interpolation input + weight * (end - input), computed from the nearer end so "
-                             "that weight 1 gives "
-                             "`end` exactly.",
-                             "input, end, weight"};
+  static constexpr Info info =
+      Info{"lerp", Promote::Same, kinds::floating, Saves::Inputs,
+           "Linear interpolation input + weight * (end - input), computed from the nearer end so that "
+           "weight 1 gives `end` exactly."}
+          .with_operands("input, end, weight");
   template <class T>
   STRIDED_HD static T fwd(T a, T b, T w) {
     const T span = b - a;
@@ -59,12 +52,9 @@ struct Lerp {
 };
 
 struct Addcmul {
-  static constexpr Info info{"addcmul",
-                             Promote::Same,
-                             kinds::numeric,
-                             Saves::Inputs,
-                             "input + value * tensor1 * tensor2; integers wrap around.",
-                             "input, tensor1, tensor2, *, Number value=1"};
+  static constexpr Info info = Info{"addcmul", Promote::Same, kinds::numeric, Saves::Inputs,
+                                    "input + value * tensor1 * tensor2; integers wrap around."}
+                                   .with_operands("input, tensor1, tensor2, *, Number value=1");
   static constexpr OutOfRange numbers = OutOfRange::Raise;
   template <class T>
   STRIDED_HD static T fwd(T a, T b, T c, T value) {
@@ -81,12 +71,9 @@ struct Addcmul {
 };
 
 struct Addcdiv {
-  static constexpr Info info{"addcdiv",
-                             Promote::Same,
-                             kinds::floating,
-                             Saves::Inputs,
-                             "input + value * tensor1 / tensor2.",
-                             "input, tensor1, tensor2, *, Number value=1"};
+  static constexpr Info info =
+      Info{"addcdiv", Promote::Same, kinds::floating, Saves::Inputs, "input + value * tensor1 / tensor2."}
+          .with_operands("input, tensor1, tensor2, *, Number value=1");
   static constexpr OutOfRange numbers = OutOfRange::Raise;
   template <class T>
   STRIDED_HD static T fwd(T a, T b, T c, T value) {

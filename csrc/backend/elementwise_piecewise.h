@@ -27,8 +27,8 @@ STRIDED_HD T wrapped_parameter(double p) {
 
 // These gradients are ops of their own, as the bounds are compared with 16-bit floats unrounded.
 struct ThresholdGrad {
-  static constexpr Info info = activation_grad("_threshold_grad", "ThresholdGrad",
-                                               "0 where input <= threshold, else grad.", "float threshold=0");
+  static constexpr Info info =
+      activation_grad("_threshold_grad", "0 where input <= threshold, else grad.").with_params("float threshold=0");
   template <class T>
   STRIDED_HD static T fwd(T g, T x, const double* p) {
     const T bound = static_cast<T>(p[0]);
@@ -43,17 +43,11 @@ struct ThresholdGrad {
 };
 
 struct Threshold {
-  static constexpr Info info{"threshold",
-                             Promote::Same,
-                             kinds::Int | kinds::Float,
-                             Saves::Inputs,
-                             "Each element that is greater than `threshold`, and `value` for the others. NaN stays.",
-                             nullptr,
-                             "float threshold, float value",
-                             "",
-                             nullptr,
-                             true,
-                             false};
+  static constexpr Info info =
+      Info{"threshold", Promote::Same, kinds::Int | kinds::Float, Saves::Inputs,
+           "Each element that is greater than `threshold`, and `value` for the others. NaN stays."}
+          .with_params("float threshold, float value")
+          .without_method();
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     const T bound = parameter<T>(p[0]), value = wrapped_parameter<T>(p[1]);
@@ -67,8 +61,8 @@ struct Threshold {
 
 struct HardtanhGrad {
   static constexpr Info info =
-      activation_grad("_hardtanh_grad", "HardtanhGrad", "grad where min_val < input < max_val or input is NaN, else 0.",
-                      "float min_val=-1, float max_val=1");
+      activation_grad("_hardtanh_grad", "grad where min_val < input < max_val or input is NaN, else 0.")
+          .with_params("float min_val=-1, float max_val=1");
   template <class T>
   STRIDED_HD static T fwd(T g, T x, const double* p) {
     const T low = static_cast<T>(p[0]), high = static_cast<T>(p[1]);
@@ -84,17 +78,11 @@ struct HardtanhGrad {
 };
 
 struct Hardtanh {
-  static constexpr Info info{"nn.functional.hardtanh",
-                             Promote::Same,
-                             kinds::Int | kinds::Float,
-                             Saves::Inputs,
-                             "Each element, but not below min_val and not above max_val; no gradient at the bounds.",
-                             nullptr,
-                             "float min_val=-1, float max_val=1",
-                             "",
-                             "Hardtanh",
-                             true,
-                             false};
+  static constexpr Info info =
+      Info{"nn.functional.hardtanh", Promote::Same, kinds::Int | kinds::Float, Saves::Inputs,
+           "Each element, but not below min_val and not above max_val; no gradient at the bounds."}
+          .with_params("float min_val=-1, float max_val=1")
+          .without_method();
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     const T low = parameter<T>(p[0]), high = parameter<T>(p[1]);
@@ -115,8 +103,8 @@ STRIDED_HD T clamped_to_six(T x) {
 }
 
 struct Hardsigmoid {
-  static constexpr Info info = activation("nn.functional.hardsigmoid", "Hardsigmoid", Saves::Inputs,
-                                          "(x + 3) / 6 of each element, within [0, 1].");
+  static constexpr Info info =
+      activation("nn.functional.hardsigmoid", Saves::Inputs, "(x + 3) / 6 of each element, within [0, 1].");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return clamped_to_six(x + T(3)) / T(6);
@@ -128,8 +116,8 @@ struct Hardsigmoid {
 };
 
 struct HardswishGrad {
-  static constexpr Info info = activation_grad("_hardswish_grad", "HardswishGrad",
-                                               "grad times the derivative of nn.functional.hardswish at input.");
+  static constexpr Info info =
+      activation_grad("_hardswish_grad", "grad times the derivative of nn.functional.hardswish at input.");
   template <class T>
   STRIDED_HD static T fwd(T g, T x) {
     const T inside = x < T(3) ? g * ((x + T(1.5)) / T(3)) : g;
@@ -146,7 +134,7 @@ struct HardswishGrad {
 
 struct Hardswish {
   static constexpr Info info =
-      activation("nn.functional.hardswish", "Hardswish", Saves::Inputs,
+      activation("nn.functional.hardswish", Saves::Inputs,
                  "x * hardsigmoid(x) of each element. A. Howard et al., \"Searching for MobileNetV3\" (2019).");
   template <class T>
   STRIDED_HD static T fwd(T x) {
@@ -159,9 +147,11 @@ struct Hardswish {
 };
 
 struct Softshrink {
-  static constexpr Info info = activation(
-      "_softshrink", "Softshrink", Saves::Inputs,
-      "Each element brought nearer to 0 by lambd, and 0 where |x| <= lambd. NaN stays.", "float lambd=0.5", false);
+  static constexpr Info info =
+      activation("_softshrink", Saves::Inputs,
+                 "Each element brought nearer to 0 by lambd, and 0 where |x| <= lambd. NaN stays.")
+          .with_params("float lambd=0.5")
+          .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     const T by = static_cast<T>(p[0]);
@@ -177,8 +167,8 @@ struct Softshrink {
 // ---- a slope below zero ---------------------------------------------------------------------------------------------
 
 struct PreluGrad {
-  static constexpr Info info = activation_grad("_prelu_grad", "PreluGrad", "grad where input > 0, else weight * grad.",
-                                               "", "grad, input, weight");
+  static constexpr Info info =
+      activation_grad("_prelu_grad", "grad where input > 0, else weight * grad.").with_operands("grad, input, weight");
   template <class T>
   STRIDED_HD static T fwd(T g, T x, T weight) {
     return x > T(0) ? g : weight * g;
@@ -193,17 +183,11 @@ struct PreluGrad {
 };
 
 struct Prelu {
-  static constexpr Info info{"_prelu_kernel",
-                             Promote::Same,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "Each element where it is positive, else weight times it.",
-                             "input, weight",
-                             "",
-                             "",
-                             "PreluKernel",
-                             false,
-                             false};
+  static constexpr Info info = Info{"_prelu_kernel", Promote::Same, kinds::Float, Saves::Inputs,
+                                    "Each element where it is positive, else weight times it."}
+                                   .with_operands("input, weight")
+                                   .without_inplace()
+                                   .without_method();
   template <class T>
   STRIDED_HD static T fwd(T x, T weight) {
     return x > T(0) ? x : weight * x;
@@ -218,9 +202,9 @@ struct Prelu {
 };
 
 struct LeakyRelu {
-  static constexpr Info info =
-      activation("nn.functional.leaky_relu", "LeakyRelu", Saves::Inputs,
-                 "Each element where it is positive, else negative_slope times it.", "float negative_slope=0.01");
+  static constexpr Info info = activation("nn.functional.leaky_relu", Saves::Inputs,
+                                          "Each element where it is positive, else negative_slope times it.")
+                                   .with_params("float negative_slope=0.01");
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     const T slope = static_cast<T>(p[0]);  // read here: a load on one way only would keep the loop from vectors

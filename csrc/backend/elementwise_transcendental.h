@@ -32,9 +32,9 @@ struct Exp {
 };
 
 struct Exp2 {
-  static constexpr Info info{
-      "exp2", Promote::Floating, kinds::floating, Saves::Output, "2 to the power of each element.", nullptr,
-      "",     "special.exp2"};
+  static constexpr Info info =
+      Info{"exp2", Promote::Floating, kinds::floating, Saves::Output, "2 to the power of each element."}.with_aliases(
+          "special.exp2");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::exp2(x);
@@ -54,23 +54,18 @@ struct Exp2 {
 };
 
 struct Expm1 {
-  static constexpr Info info{"expm1",
-                             Promote::Floating,
-                             kinds::floating,
-                             Saves::Output,
-                             "exp(x) - 1 of each element, accurate near 0.",
-                             nullptr,
-                             "",
-                             "special.expm1"};
+  static constexpr Info info =
+      Info{"expm1", Promote::Floating, kinds::floating, Saves::Output, "exp(x) - 1 of each element, accurate near 0."}
+          .with_aliases("special.expm1");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::expm1(x);
   }
-  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  template <class T, class = if_complex<T>>
   static bool is_usual(T x) {
     return math::has_usual_expm1(x);
   }
-  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  template <class T, class = if_complex<T>>
   static T usual(T x) {
     return math::expm1_usual(x);
   }
@@ -87,11 +82,11 @@ struct Log {
   STRIDED_HD static T fwd(T x) {
     return math::log(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T, class = if_float<T>>
   static bool is_usual(T x) {
     return math::has_usual_log(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T, class = if_float<T>>
   static T usual(T x) {
     return math::log_usual(x);
   }
@@ -108,11 +103,11 @@ struct Log2 {
   STRIDED_HD static T fwd(T x) {
     return math::log2(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T, class = if_float<T>>
   static bool is_usual(T x) {
     return math::has_usual_log(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T, class = if_float<T>>
   static T usual(T x) {
     return math::log2_usual(x);
   }
@@ -129,11 +124,11 @@ struct Log10 {
   STRIDED_HD static T fwd(T x) {
     return math::log10(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T, class = if_float<T>>
   static bool is_usual(T x) {
     return math::has_usual_log(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T, class = if_float<T>>
   static T usual(T x) {
     return math::log10_usual(x);
   }
@@ -144,24 +139,18 @@ struct Log10 {
 };
 
 struct Log1p {
-  static constexpr Info info{"log1p",
-                             Promote::Floating,
-                             kinds::floating,
-                             Saves::Inputs,
-                             "log(1 + x) of each element, accurate near 0.",
-                             nullptr,
-                             "",
-                             "special.log1p",
-                             "Log1P"};
+  static constexpr Info info =
+      Info{"log1p", Promote::Floating, kinds::floating, Saves::Inputs, "log(1 + x) of each element, accurate near 0."}
+          .with_aliases("special.log1p");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::log1p(x);
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T, class = if_float<T>>
   static bool is_usual(T x) {
     return (x > T(-1)) & (x < math::infinity<T>());
   }
-  template <class T, class = std::enable_if_t<is_float_v<T>>>
+  template <class T, class = if_float<T>>
   static T usual(T x) {
     return math::log1p_usual(x);
   }
@@ -175,14 +164,9 @@ struct SigmoidGrad;
 struct TanhGrad;
 
 struct Sigmoid {
-  static constexpr Info info{"sigmoid",
-                             Promote::Floating,
-                             kinds::floating,
-                             Saves::Output,
-                             "Logistic function 1 / (1 + exp(-x)) of each element.",
-                             nullptr,
-                             "",
-                             "special.expit"};
+  static constexpr Info info = Info{"sigmoid", Promote::Floating, kinds::floating, Saves::Output,
+                                    "Logistic function 1 / (1 + exp(-x)) of each element."}
+                                   .with_aliases("special.expit");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::sigmoid(x);
@@ -273,14 +257,9 @@ struct Tan {
 };
 
 struct Asin {
-  static constexpr Info info{"asin",
-                             Promote::Floating,
-                             kinds::floating,
-                             Saves::Inputs,
-                             "Arc sine of each element, in [-pi/2, pi/2]; NaN outside [-1, 1] for real dtypes.",
-                             nullptr,
-                             "",
-                             "arcsin"};
+  static constexpr Info info = Info{"asin", Promote::Floating, kinds::floating, Saves::Inputs,
+                                    "Arc sine of each element, in [-pi/2, pi/2]; NaN outside [-1, 1] for real dtypes."}
+                                   .with_aliases("arcsin");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::asin(x);
@@ -292,14 +271,9 @@ struct Asin {
 };
 
 struct Acos {
-  static constexpr Info info{"acos",
-                             Promote::Floating,
-                             kinds::floating,
-                             Saves::Inputs,
-                             "Arc cosine of each element, in [0, pi]; NaN outside [-1, 1] for real dtypes.",
-                             nullptr,
-                             "",
-                             "arccos"};
+  static constexpr Info info = Info{"acos", Promote::Floating, kinds::floating, Saves::Inputs,
+                                    "Arc cosine of each element, in [0, pi]; NaN outside [-1, 1] for real dtypes."}
+                                   .with_aliases("arccos");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::acos(x);
@@ -311,14 +285,9 @@ struct Acos {
 };
 
 struct Atan {
-  static constexpr Info info{"atan",
-                             Promote::Floating,
-                             kinds::floating,
-                             Saves::Inputs,
-                             "Arc tangent of each element, in (-pi/2, pi/2).",
-                             nullptr,
-                             "",
-                             "arctan"};
+  static constexpr Info info =
+      Info{"atan", Promote::Floating, kinds::floating, Saves::Inputs, "Arc tangent of each element, in (-pi/2, pi/2)."}
+          .with_aliases("arctan");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::atan(x);
@@ -336,11 +305,11 @@ struct Sinh {
   STRIDED_HD static T fwd(T x) {
     return math::sinh(x);
   }
-  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  template <class T, class = if_complex<T>>
   static bool is_usual(T x) {
     return math::has_usual_sinh(x);
   }
-  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  template <class T, class = if_complex<T>>
   static T usual(T x) {
     return math::sinh_usual(x);
   }
@@ -357,11 +326,11 @@ struct Cosh {
   STRIDED_HD static T fwd(T x) {
     return math::cosh(x);
   }
-  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  template <class T, class = if_complex<T>>
   static bool is_usual(T x) {
     return math::has_usual_cosh(x);
   }
-  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  template <class T, class = if_complex<T>>
   static T usual(T x) {
     return math::cosh_usual(x);
   }
@@ -378,11 +347,11 @@ struct Tanh {
   STRIDED_HD static T fwd(T x) {
     return math::tanh(x);
   }
-  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  template <class T, class = if_complex<T>>
   static bool is_usual(T x) {
     return math::has_usual_tanh(x);
   }
-  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  template <class T, class = if_complex<T>>
   static T usual(T x) {
     return math::tanh_usual(x);
   }
@@ -393,9 +362,9 @@ struct Tanh {
 };
 
 struct Asinh {
-  static constexpr Info info{
-      "asinh", Promote::Floating, kinds::floating, Saves::Inputs, "Inverse hyperbolic sine of each element.", nullptr,
-      "",      "arcsinh"};
+  static constexpr Info info =
+      Info{"asinh", Promote::Floating, kinds::floating, Saves::Inputs, "Inverse hyperbolic sine of each element."}
+          .with_aliases("arcsinh");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::asinh(x);
@@ -407,14 +376,9 @@ struct Asinh {
 };
 
 struct Acosh {
-  static constexpr Info info{"acosh",
-                             Promote::Floating,
-                             kinds::floating,
-                             Saves::Inputs,
-                             "Inverse hyperbolic cosine of each element, >= 0; NaN below 1 for real dtypes.",
-                             nullptr,
-                             "",
-                             "arccosh"};
+  static constexpr Info info = Info{"acosh", Promote::Floating, kinds::floating, Saves::Inputs,
+                                    "Inverse hyperbolic cosine of each element, >= 0; NaN below 1 for real dtypes."}
+                                   .with_aliases("arccosh");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::acosh(x);
@@ -427,14 +391,9 @@ struct Acosh {
 };
 
 struct Atanh {
-  static constexpr Info info{"atanh",
-                             Promote::Floating,
-                             kinds::floating,
-                             Saves::Inputs,
-                             "Inverse hyperbolic tangent of each element; NaN outside [-1, 1] for real dtypes.",
-                             nullptr,
-                             "",
-                             "arctanh"};
+  static constexpr Info info = Info{"atanh", Promote::Floating, kinds::floating, Saves::Inputs,
+                                    "Inverse hyperbolic tangent of each element; NaN outside [-1, 1] for real dtypes."}
+                                   .with_aliases("arctanh");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::atanh(x);
@@ -446,9 +405,8 @@ struct Atanh {
 };
 
 struct Deg2rad {
-  static constexpr Info info{
-      "deg2rad", Promote::Floating, kinds::Float, Saves::Nothing, "Degrees to radians: x * pi / 180.", nullptr, "",
-      "",        "Deg2Rad"};
+  static constexpr Info info{"deg2rad", Promote::Floating, kinds::Float, Saves::Nothing,
+                             "Degrees to radians: x * pi / 180."};
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return x * T(kPiValue / 180);
@@ -460,9 +418,8 @@ struct Deg2rad {
 };
 
 struct Rad2deg {
-  static constexpr Info info{
-      "rad2deg", Promote::Floating, kinds::Float, Saves::Nothing, "Radians to degrees: x * 180 / pi.", nullptr, "",
-      "",        "Rad2Deg"};
+  static constexpr Info info{"rad2deg", Promote::Floating, kinds::Float, Saves::Nothing,
+                             "Radians to degrees: x * 180 / pi."};
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return x * T(180 / kPiValue);

@@ -16,16 +16,11 @@ struct Isfinite;
 struct Sgn;
 
 struct Abs {
-  static constexpr Info info{"abs",
-                             Promote::Same,
-                             kinds::numeric,
-                             Saves::Inputs,
-                             "Absolute value of each element; of a complex number, its modulus, in the real dtype. "
-                             "The most negative "
-                             "integer stays itself.",
-                             nullptr,
-                             "",
-                             "absolute"};
+  static constexpr Info info =
+      Info{"abs", Promote::Same, kinds::numeric, Saves::Inputs,
+           "Absolute value of each element; of a complex number, its modulus, in the real dtype. The "
+           "most negative integer stays itself."}
+          .with_aliases("absolute");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     if constexpr (is_int_v<T>) return integer::abs(x);
@@ -43,9 +38,9 @@ struct Abs {
 };
 
 struct Neg {
-  static constexpr Info info{
-      "neg", Promote::Same, kinds::numeric, Saves::Nothing, "Negative of each element; integers wrap around.", nullptr,
-      "",    "negative"};
+  static constexpr Info info =
+      Info{"neg", Promote::Same, kinds::numeric, Saves::Nothing, "Negative of each element; integers wrap around."}
+          .with_aliases("negative");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     if constexpr (is_int_v<T>) return integer::neg(x);
@@ -59,9 +54,9 @@ struct Neg {
 };
 
 struct Positive {
-  static constexpr Info info{
-      "positive", Promote::Same, kinds::numeric, Saves::Nothing, "Each element as it is (unary plus).", nullptr, "",
-      "",         nullptr,       false};
+  static constexpr Info info =
+      Info{"positive", Promote::Same, kinds::numeric, Saves::Nothing, "Each element as it is (unary plus)."}
+          .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return x;
@@ -72,7 +67,7 @@ struct Positive {
   }
 };
 
-struct Sign {
+struct Sign : ZeroGradient {
   static constexpr Info info{"sign", Promote::Same, kinds::real, Saves::Nothing,
                              "-1, 0 or 1 by the sign of each element; 0 for NaN. bool stays as it is."};
   STRIDED_HD static bool fwd(bool x) { return x; }
@@ -80,10 +75,6 @@ struct Sign {
   STRIDED_HD static T fwd(T x) {
     if constexpr (std::is_unsigned_v<T>) return T(x != T(0));
     else return static_cast<T>(T(x > T(0)) - T(x < T(0)));
-  }
-  template <int I, class V>
-  static V vjp(const V& g, const Saved<V>&) {
-    return zero_like(g);
   }
 };
 
@@ -110,18 +101,11 @@ struct Sgn {
 };
 
 struct Angle {
-  static constexpr Info info{"angle",
-                             Promote::Floating,
-                             kinds::floating,
-                             Saves::Inputs,
-                             "Angle of each complex number in (-pi, pi], in the real dtype; for real elements pi if "
-                             "negative, else 0, and "
-                             "NaN for NaN.",
-                             nullptr,
-                             "",
-                             "",
-                             nullptr,
-                             false};
+  static constexpr Info info =
+      Info{"angle", Promote::Floating, kinds::floating, Saves::Inputs,
+           "Angle of each complex number in (-pi, pi], in the real dtype; for real elements pi if "
+           "negative, else 0, and NaN for NaN."}
+          .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T x) {
     const T angle = x < T(0) ? T(kPiValue) : T(0);
@@ -153,7 +137,7 @@ struct ConjPhysical {
 
 // ---- rounding ------------------------------------------------------------------------------------------------------
 
-struct Ceil {
+struct Ceil : ZeroGradient {
   static constexpr Info info{"ceil", Promote::Same, kinds::Int | kinds::Float, Saves::Nothing,
                              "Smallest integral value not below each element."};
   template <class T>
@@ -161,13 +145,9 @@ struct Ceil {
     if constexpr (is_int_v<T>) return x;
     else return math::ceil(x);
   }
-  template <int I, class V>
-  static V vjp(const V& g, const Saved<V>&) {
-    return zero_like(g);
-  }
 };
 
-struct Floor {
+struct Floor : ZeroGradient {
   static constexpr Info info{"floor", Promote::Same, kinds::Int | kinds::Float, Saves::Nothing,
                              "Largest integral value not above each element."};
   template <class T>
@@ -175,29 +155,16 @@ struct Floor {
     if constexpr (is_int_v<T>) return x;
     else return math::floor(x);
   }
-  template <int I, class V>
-  static V vjp(const V& g, const Saved<V>&) {
-    return zero_like(g);
-  }
 };
 
-struct Trunc {
-  static constexpr Info info{"trunc",
-                             Promote::Same,
-                             kinds::Int | kinds::Float,
-                             Saves::Nothing,
-                             "Integral part of each element: rounded towards zero.",
-                             nullptr,
-                             "",
-                             "fix"};
+struct Trunc : ZeroGradient {
+  static constexpr Info info = Info{"trunc", Promote::Same, kinds::Int | kinds::Float, Saves::Nothing,
+                                    "Integral part of each element: rounded towards zero."}
+                                   .with_aliases("fix");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     if constexpr (is_int_v<T>) return x;
     else return math::trunc(x);
-  }
-  template <int I, class V>
-  static V vjp(const V& g, const Saved<V>&) {
-    return zero_like(g);
   }
 };
 
@@ -214,17 +181,13 @@ struct Frac {
   }
 };
 
-struct Round {
-  static constexpr Info info{"round",
-                             Promote::Same,
-                             kinds::Int | kinds::Float,
-                             Saves::Nothing,
-                             "Nearest integral value of each element, ties to even. With `decimals`, x * 10^decimals "
-                             "is rounded and "
-                             "scaled back (negative: positions before the point); floating-point dtypes only.",
-                             nullptr,
-                             "*, int decimals=0",
-                             "special.round"};
+struct Round : ZeroGradient {
+  static constexpr Info info =
+      Info{"round", Promote::Same, kinds::Int | kinds::Float, Saves::Nothing,
+           "Nearest integral value of each element, ties to even. With `decimals`, x * 10^decimals is "
+           "rounded and scaled back (negative: positions before the point); floating-point dtypes only."}
+          .with_params("*, int decimals=0")
+          .with_aliases("special.round");
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     if constexpr (is_int_v<T>) {
@@ -237,18 +200,15 @@ struct Round {
       return math::round(x * up / down) / up * down;
     }
   }
-  template <int I, class V>
-  static V vjp(const V& g, const Saved<V>&) {
-    return zero_like(g);
-  }
 };
 
 // ---- powers --------------------------------------------------------------------------------------------------------
 
 struct Sqrt {
-  static constexpr Info info{"sqrt", Promote::Floating, kinds::floating, Saves::Output,
-                             "Square root of each element; NaN for negative real numbers, the principal root for "
-                             "complex ones."};
+  static constexpr Info info{
+      "sqrt", Promote::Floating, kinds::floating, Saves::Output,
+      "Square root of each element; NaN for negative real numbers, the principal root for complex "
+      "ones."};
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::sqrt(x);
@@ -273,15 +233,9 @@ struct Rsqrt {
 };
 
 struct Square {
-  static constexpr Info info{"square",
-                             Promote::Same,
-                             kinds::all,
-                             Saves::Inputs,
-                             "Square of each element; integers wrap around, bool gives int64.",
-                             nullptr,
-                             "",
-                             "",
-                             "Pow"};
+  static constexpr Info info = Info{"square", Promote::Same, kinds::all, Saves::Inputs,
+                                    "Square of each element; integers wrap around, bool gives int64."}
+                                   .with_node("Pow");
   STRIDED_HD static int64_t fwd(bool x) { return x; }
   template <class T>
   STRIDED_HD static T fwd(T x) {
@@ -309,9 +263,9 @@ struct Cube {
 
 // What x * number and x / number compute for 16-bit floats: the number is not rounded to their dtype.
 struct TimesNumber {
-  static constexpr Info info{
-      "_times_number", Promote::Same,   kinds::Float, Saves::Nothing, "The product with a number.",
-      nullptr,         "float number=1"};
+  static constexpr Info info =
+      Info{"_times_number", Promote::Same, kinds::Float, Saves::Nothing, "The product with a number."}.with_params(
+          "float number=1");
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     return x * static_cast<T>(p[0]);
@@ -322,8 +276,9 @@ struct TimesNumber {
   }
 };
 struct OverNumber {
-  static constexpr Info info{"_over_number", Promote::Same,   kinds::Float, Saves::Nothing, "The quotient by a number.",
-                             nullptr,        "float number=1"};
+  static constexpr Info info =
+      Info{"_over_number", Promote::Same, kinds::Float, Saves::Nothing, "The quotient by a number."}.with_params(
+          "float number=1");
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     return x / static_cast<T>(p[0]);
@@ -357,11 +312,11 @@ struct Reciprocal {
     if constexpr (is_complex_v<T>) return math::reciprocal(x);
     else return T(1) / x;
   }
-  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  template <class T, class = if_complex<T>>
   static bool is_usual(T x) {
     return math::has_usual_reciprocal(x);
   }
-  template <class T, class = std::enable_if_t<is_complex_v<T>>>
+  template <class T, class = if_complex<T>>
   static T usual(T x) {
     return math::reciprocal_usual(x);
   }
@@ -390,9 +345,10 @@ struct Relu {
 struct Hardshrink {
   // lambd is rounded to the dtype before it is compared, so the 16-bit floats come as they are.
   static constexpr bool on_storage = true;
-  static constexpr Info info{
-      "hardshrink", Promote::Same,     kinds::Float, Saves::Inputs, "0 where |x| <= lambd, else x. NaN stays.",
-      nullptr,      "float lambd=0.5", "",           nullptr,       false};
+  static constexpr Info info =
+      Info{"hardshrink", Promote::Same, kinds::Float, Saves::Inputs, "0 where |x| <= lambd, else x. NaN stays."}
+          .with_params("float lambd=0.5")
+          .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     using C = compute_t<T>;
@@ -414,17 +370,12 @@ STRIDED_HD T largest() {
 struct NanToNum {
   // What replaces an infinity depends on the dtype itself, so the 16-bit floats come as they are.
   static constexpr bool on_storage = true;
-  static constexpr Info info{"nan_to_num",
-                             Promote::Same,
-                             kinds::all,
-                             Saves::Inputs,
-                             "Each element, with `nan` for NaN (default 0), `posinf` for infinity (default: the "
-                             "dtype's largest value) "
-                             "and `neginf` for -infinity (default: its lowest). Complex numbers part by part.",
-                             nullptr,
-                             "float? nan=None, float? posinf=None, float? neginf=None",
-                             "",
-                             "NanToNum"};
+  static constexpr Info info =
+      Info{"nan_to_num", Promote::Same, kinds::all, Saves::Inputs,
+           "Each element, with `nan` for NaN (default 0), `posinf` for infinity (default: the dtype's "
+           "largest value) and `neginf` for -infinity (default: its lowest). Complex numbers part by "
+           "part."}
+          .with_params("float? nan=None, float? posinf=None, float? neginf=None");
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     if constexpr (std::is_integral_v<T>) {

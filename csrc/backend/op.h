@@ -29,13 +29,35 @@ struct Info {
   unsigned kinds;  // of the compute dtypes it accepts (after Promote was applied)
   Saves saves;
   const char* doc;  // one or two sentences; accepted dtypes are added by the table
-  const char* operands =
-      nullptr;  // parameter names when not "input" / "input, other"; "*, Number value=1" makes an operand a keyword
-  const char* params = "";  // further arguments, passed to fwd as `const double* p`: "*, int decimals=0"; None: is_none
-  const char* aliases = "";        // other names, blank-separated
-  const char* backward = nullptr;  // the node's name without "Backward0" when it is not the capitalised name ("Mul")
-  bool inplace = true;             // has a `name_` form
-  bool method = true;              // is a method of Tensor as well, where the name has no dot
+
+  // What most ops leave as it is. A declaration names what it changes: Info{...}.with_aliases("arcsin").
+  const char* operands = nullptr;  // nullptr: "input", or "input, other"
+  const char* params = "";
+  const char* aliases = "";
+  const char* node = nullptr;  // nullptr: follows from the name
+  bool inplace = true;
+  bool method = true;
+
+  // Names of the operands. "*, Number value=1" makes one a keyword.
+  constexpr Info with_operands(const char* names) const { return changed(&Info::operands, names); }
+  // Further arguments, which fwd gets as `const double* p`: "*, int decimals=0". None becomes is_none().
+  constexpr Info with_params(const char* list) const { return changed(&Info::params, list); }
+  // Other names, blank-separated.
+  constexpr Info with_aliases(const char* names) const { return changed(&Info::aliases, names); }
+  // The node's name without "Backward0", where PyTorch's does not follow from the op's name ("log1p": "Log1P").
+  constexpr Info with_node(const char* title) const { return changed(&Info::node, title); }
+  // There is no `name_`.
+  constexpr Info without_inplace() const { return changed(&Info::inplace, false); }
+  // It is a function only. (A name with a dot is never a method.)
+  constexpr Info without_method() const { return changed(&Info::method, false); }
+
+ private:
+  template <class T>
+  constexpr Info changed(T Info::* field, T value) const {
+    Info copy = *this;
+    copy.*field = value;
+    return copy;
+  }
 };
 
 // What a backward formula may use: operands by position, the output, the params.

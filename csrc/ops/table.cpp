@@ -1,6 +1,7 @@
 // The op table, folded from the list of structs.
 #include <cctype>
 #include <string>
+#include <string_view>
 
 #include "ops/operators.h"
 
@@ -63,6 +64,19 @@ void describe_others(OpDef& def) {
   }
 }
 
+// PyTorch's name of a node, from that of the function: "special.xlog1py" has SpecialXlog1PyBackward0.
+std::string title_of(std::string_view name) {
+  constexpr std::string_view functional = "nn.functional.";
+  if (name.substr(0, functional.size()) == functional) name.remove_prefix(functional.size());
+  std::string title;
+  bool upper = true;  // at the start, and after anything but a letter
+  for (const char c : name) {
+    if (c != '_' && c != '.') title += static_cast<char>(upper ? std::toupper(c) : c);
+    upper = !std::isalpha(c);
+  }
+  return title;
+}
+
 template <class Op>
 void describe(OpDef& def, int id) {
   def.info = &Op::info;
@@ -76,12 +90,7 @@ void describe(OpDef& def, int id) {
     if constexpr (HasReads<Op>::value) def.reads[i] = Op::reads[i];
   }
   def.numbers = NumbersOf<Op>::value;
-  bool upper = true;  // at the start of each word
-  for (const char* c = def.info->backward ? def.info->backward : def.info->name; *c != 0; ++c) {
-    if (*c != '_') def.node_name += static_cast<char>(upper ? std::toupper(*c) : *c);
-    upper = *c == '_';
-  }
-  def.node_name += "Backward0";
+  def.node_name = (def.info->node ? def.info->node : title_of(def.info->name)) + "Backward0";
   def.inplace_name = std::string(def.info->name) + "_";
 }
 
