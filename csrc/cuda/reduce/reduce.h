@@ -77,7 +77,7 @@ struct ReduceTable {
 const ReduceTable& reduce_table();
 
 // What a lane carries. In general that is the reduction's State; two kinds of reductions have something cheaper.
-template <class Op, class T, ReduceAlgorithm W = Op::info.walk>
+template <class Op, class T, ReduceAlgorithm W = Op::info.algorithm>
 struct Accumulator {
   using S = typename Op::template State<T>;
   S s = Op::template identity<S>();
@@ -129,7 +129,7 @@ struct Accumulator<Op, T, ReduceAlgorithm::LogSumExp> {
 // Two states of different elements; lanes interleave, so positions tell which of them stands first.
 template <class Op, class S>
 __device__ inline S merge(const S& a, const S& b) {
-  if constexpr (Op::info.walk == ReduceAlgorithm::Index) {
+  if constexpr (Op::info.algorithm == ReduceAlgorithm::Index) {
     if (b.index >= 0 && a.index > b.index) return Op::combine(b, a);
   }
   return Op::combine(a, b);
