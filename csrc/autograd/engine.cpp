@@ -17,10 +17,8 @@ void (*around_backward)(Device device, bool begins) = nullptr;
 
 namespace {
 
-// One place that fits gradients.
-// Rules give gradients in the shape and dtype that come easily; here they are brought to those of the value they are
-// the gradient of: summed where the forward had broadcast, cast, the real part taken where a real operand met complex
-// ones. A smaller gradient stands for a constant one.
+// Formulas may give a gradient in another shape and dtype than its value has. This brings it to those of the value: it
+// sums over axes that were broadcast, casts, takes the real part for a real value. A smaller gradient is expanded.
 Tensor fit(Tensor grad, const Node::Output& want) {
   if (is_batch_of_gradients(grad)) {
     const bool fits = grad.shape() == want.shape && grad.dtype() == want.dtype;
@@ -54,7 +52,8 @@ Tensor fit(Tensor grad, const Node::Output& want) {
   return grad;
 }
 
-// What a user's backward returned must have, or broadcast from, the shape of the input.
+// Raises where the gradient that a user's backward returned does not broadcast to the shape of its input, is on another
+// device, or is complex for a real input.
 void check_user_gradient(const Node& node, size_t i, const Tensor& grad, const Node::Output& want) {
   const int lead = grad.ndim() - want.shape.ndim();
   bool fits = lead >= 0;
@@ -85,20 +84,20 @@ void add_to(Tensor& slot, Tensor grad, Device device) {
   else slot = slot + grad;
 }
 
-// What a backend wants done around a pass.
-class Around {
+// Calls around_backward before and after a pass.
+class AroundBackwardGuard {
  public:
-  explicit Around(Device device) : device_(device), wanted_(around_backward && !device.is_cpu()) {
+  explicit AroundBackwardGuard(Device device) : device_(device), wanted_(around_backward && !device.is_cpu()) {
     if (wanted_) around_backward(device_, true);
   }
-  ~Around() {
+  ~AroundBackwardGuard() {
     try {
       if (wanted_) around_backward(device_, false);
     } catch (const std::exception&) {  // the device has failed, which the next call of it says
     }
   }
-  Around(const Around&) = delete;
-  Around& operator=(const Around&) = delete;
+  AroundBackwardGuard(const AroundBackwardGuard&) = delete;
+  AroundBackwardGuard& operator=(const AroundBackwardGuard&) = delete;
 
  private:
   const Device device_;
@@ -159,7 +158,7 @@ class BackwardPass {
       ~Current() { current = before; }
     } restore{current};
     current = this;
-    const Around around(roots_.empty() ? Device{} : roots_[0].second.device());
+    const AroundBackwardGuard around(roots_.empty() ? Device{} : roots_[0].second.device());
     if (!captures_.empty()) find_needed();
     for (auto& [edge, grad] : roots_)
       if (is_needed(edge.node.get())) deliver(edge, std::move(grad));
@@ -175,7 +174,7 @@ class BackwardPass {
 
   void call_after(std::function<void()> f) { after_.push_back(std::move(f)); }
 
-  // How many of these hooks of tensors stand where the pass comes by? Outputs of nodes are told apart by their address.
+  // Counts the tensor hooks with these ids that this pass will call. An output of a node is known by its address.
   int64_t count_hooks(const Dims& ids) {
     PointerMap seen;
     std::vector<Node*> stack;
@@ -185,7 +184,7 @@ class BackwardPass {
       if (seen.set(edge.node.get(), 1)) stack.push_back(edge.node.get());
     };
     int64_t count = 0;
-    const auto is_asked = [&](const Ref<Hook>& hook) {
+    const auto has_id = [&](const Ref<Hook>& hook) {
       return std::find(ids.begin(), ids.end(), hook->id()) != ids.end();
     };
     std::vector<Node*> hooked;
@@ -196,23 +195,23 @@ class BackwardPass {
       for (const Edge& edge : node->next) visit(edge);
       if (node->is_accumulator()) {
         if (const auto& meta = accumulated_leaf(*node).impl()->autograd)
-          count += std::count_if(meta->hooks.begin(), meta->hooks.end(), is_asked);
+          count += std::count_if(meta->hooks.begin(), meta->hooks.end(), has_id);
       } else if (node->hooks_or_null()) {
         hooked.push_back(node);
       }
     }
     for (Node* node : hooked)
       for (const auto& [output, list] : node->hooks().tensor)
-        if (seen.find(&node->output(output))) count += std::count_if(list.begin(), list.end(), is_asked);
+        if (seen.find(&node->output(output))) count += std::count_if(list.begin(), list.end(), has_id);
     return count;
   }
   static thread_local BackwardPass* current;
-  const bool fills_leaves;  // no gradients of chosen tensors are asked for, here and in the passes around
+  const bool fills_leaves;  // neither this pass nor one around it returns the gradients of chosen tensors
   const int64_t number = ++last_number;
 
  private:
-  // Which nodes lead to an input? Only a node newer than the oldest input can. Children are looked at before their
-  // parents: an entry is met twice, on the way down and on the way up.
+  // Marks the nodes that lead to an input, which only a node newer than the oldest input can. Depth first: each node is
+  // on the stack once before its children and once after them.
   void find_needed() {
     uint64_t oldest = UINT64_MAX;
     for (const Capture& c : captures_) {
@@ -261,8 +260,8 @@ class BackwardPass {
     add_to(frontier_.slot(edge.node, edge.input), std::move(grad), want.device);
   }
 
-  // Of the list as it is now: hooks may come and go while they run. Those that come are called from the next pass on,
-  // those that go are called once more.
+  // Calls f for the hooks that the list has now. A hook may add and remove others: added ones are called from the next
+  // pass on, removed ones are called in this pass still.
   template <class F>
   static void for_each_hook(const std::vector<Ref<Hook>>& list, F f) {
     if (list.empty()) return;
@@ -403,7 +402,7 @@ class BackwardPass {
 
   const Backward& how_;
   const std::vector<Tensor>& inputs_;
-  const int runs_;  // marks of nodes that run: for .grad of inputs also theirs, of which hooks may be waited for
+  const int runs_;  // marks of the nodes that run; with accumulate the inputs run too, for their .grad and their hooks
   std::vector<Tensor> result_;
   SmallVector<Capture, 2> captures_;
   SmallVector<std::pair<Edge, Tensor>, 1> roots_;

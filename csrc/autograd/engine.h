@@ -1,4 +1,4 @@
-// The backward pass: nodes run from the newest to the oldest, gradients that meet are added.
+// The backward pass: nodes run from the newest to the oldest; gradients that arrive at the same place are added.
 #pragma once
 
 #include <functional>
@@ -21,12 +21,12 @@ struct Backward {
 std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads,
                                  const std::vector<Tensor>& inputs, const Backward& how);
 
-// Called with the device of a pass's first gradient before it begins and when it has ended, where that is no CPU and a
-// backend has set it.
+// A backend may set it. Called before a pass begins and when it has ended, with the device of its first gradient unless
+// that is the CPU.
 extern void (*around_backward)(Device device, bool begins);
 
-// For hooks on several tensors: which pass runs on this thread (0: none does), and how many of the hooks, given by
-// their ids, it comes by.
+// For hooks on several tensors: the number of the pass that runs on this thread (0: none does), and how many of the
+// hooks with these ids it will call.
 int64_t pass_number();
 int64_t count_hooks(const Dims& ids);
 // Calls f when the pass that runs on this thread has ended: of passes within passes the innermost. RuntimeError where

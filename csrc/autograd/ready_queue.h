@@ -65,7 +65,7 @@ class PointerMap {
 
 class ReadyQueue {
  public:
-  // The incoming gradient `input` of a node, which joins the frontier if it is not in it.
+  // The incoming gradient `input` of a node, which joins the queue if it is not in it.
   Tensor& slot(const Ref<Node>& node, int input) {
     int32_t at = where_.find(node.get());
     if (at == 0) {

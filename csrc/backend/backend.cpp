@@ -1,10 +1,10 @@
 #include "backend/backend.h"
 
+#include <type_traits>
+
 #include "backend/bins.h"
 #include "backend/network_plans.h"
 #include "backend/samplers.h"
-
-#include <type_traits>
 
 namespace strided {
 

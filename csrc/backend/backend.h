@@ -1,5 +1,5 @@
-// The seam between operations and backends: one table of whole operations for each type of device. A plan goes in; when
-// the function returns, the work is done (CPU) or queued on the current stream of the device.
+// What operations call: one table of functions, the slots, for each type of device. A plan goes in; when the function
+// returns, the work is done (CPU) or queued on the current stream of the device.
 #pragma once
 
 #include "backend/plans.h"

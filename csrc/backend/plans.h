@@ -11,7 +11,7 @@ class Generator;
 
 // Scans along one axis.
 enum class ScanOp { Sum, Product, LogSumExp, Max, Min, Softmax, LogSoftmax };
-constexpr int kNumScans = 7;
+constexpr int kNumScans = static_cast<int>(ScanOp::LogSoftmax) + 1;
 
 // Strides in elements.
 struct Matrix {
@@ -248,7 +248,7 @@ struct TransferPlan : OpContext {
   bool non_blocking = false;
 };
 
-// Where random numbers come from: whoever calls the slot has locked it. The CPU draws from the generator itself. An
+// Where random numbers come from: the caller of the slot has locked it. The CPU draws from the generator itself. An
 // accelerator takes blocks of the sequence that `seed` names (Note [Generators of accelerators] in core/random.h), from
 // block `offset` on, and writes how many it took.
 struct RandomSource {

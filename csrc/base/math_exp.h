@@ -70,7 +70,7 @@ STRIDED_HD T clamp_keep_nan(T x, T low, T high) {
 }
 
 // The factors of 2^n, t = n + magic, n between twice the smallest and twice the largest exponent: subnormal results
-// and those next to overflow cannot be had by one multiplication.
+// and those next to overflow need two multiplications.
 template <class P>
 STRIDED_HD Pair<typename P::T> power_of_two_factors(typename P::T n, typename P::T t) {
   using T = typename P::T;

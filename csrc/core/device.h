@@ -55,8 +55,8 @@ std::string to_string(Device device);          // "cuda:1"
 Device parse_device(const std::string& text);  // RuntimeError with PyTorch's words when it is none
 std::ostream& operator<<(std::ostream& out, Device device);
 
-// Where this thread's factories make tensors that they are given no device for: null where nobody has said, which means
-// the CPU. What was entered last and not left counts; before that, what was set.
+// The device of tensors that this thread's factories make without a device= of their own: that of the innermost
+// `with torch.device(...)`, else the one that was set; null, which means the CPU, where there is neither.
 const Device* default_device();
 inline Device device_in_effect() {
   const Device* chosen = default_device();

@@ -26,7 +26,7 @@ void profile_end();
 
 class ProfiledCall {
  public:
-  // name(): a text, asked for only when somebody looks.
+  // name(): a text; called only while calls are recorded.
   template <class Name>
   explicit ProfiledCall(Name&& name) : begun_(profile_on.load(std::memory_order_relaxed)) {
     if (__builtin_expect(begun_, 0)) profile_begin(name());

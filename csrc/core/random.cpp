@@ -38,8 +38,8 @@ uint64_t system_seed() {
 }  // namespace
 
 // Generators after fork().
-// Another thread may draw while this one forks. In the child nobody would ever give the mutex back, and the state may
-// be half written: so the child, which has one thread, makes it new and goes on with the next block.
+// Another thread may draw while this one forks. In the child no thread would ever unlock the mutex, and the state may
+// be half written. So the child, which has one thread, makes the mutex anew and goes on with the next block.
 namespace {
 struct Living {
   std::mutex mutex;

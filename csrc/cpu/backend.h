@@ -1,3 +1,4 @@
+// The CPU's entry in the tables of backends.
 #pragma once
 
 namespace strided {

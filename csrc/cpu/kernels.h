@@ -225,7 +225,7 @@ struct SparseProductKernels {
 };
 
 // Writes out[i] for begin <= i < end.
-using RangeKernel = void (*)(void* out, int64_t begin, int64_t end, const RangeSpec& ramp);
+using RangeKernel = void (*)(void* out, int64_t begin, int64_t end, const RangeSpec& range);
 struct RangeKernels {
   RangeKernel arange[kNumDTypes] = {};
   RangeKernel linspace[kNumDTypes] = {};  // at least two steps

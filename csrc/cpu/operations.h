@@ -1,4 +1,4 @@
-// The operations of the CPU: one function for each slot of the seam (backend/backend.h), which says what each does.
+// The operations of the CPU: one function for each slot of backend/backend.h, which says what each does.
 #pragma once
 
 #include "backend/backend.h"

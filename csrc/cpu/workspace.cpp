@@ -1,10 +1,10 @@
+#include "cpu/workspace.h"
+
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
 
 #include <cstdlib>
-
-#include "cpu/workspace.h"
 
 #include "base/error.h"
 

@@ -198,6 +198,47 @@ Table spectrum_table(int64_t n, int64_t length, bool wide) {
   return table;
 }
 
+// For sums of a prime number r of elements: e^(2 pi i j k / r), k and j from 1 to r / 2.
+Table prime_table(int64_t r, bool wide) {
+  const int64_t h = r / 2;
+  Table roots(wide, static_cast<size_t>(2 * h * h));
+  size_t i = 0;
+  for (int64_t k = 1; k <= h; ++k) {
+    for (int64_t j = 1; j <= h; ++j) {
+      const Root w = root(j * k % r, r);
+      set_root(roots, i++, {w.re, -w.im});
+    }
+  }
+  return roots;
+}
+// For butterflies of an odd radix r: the real parts of e^(2 pi i j / r), then the imaginary ones.
+Table odd_table(int64_t r, bool wide) {
+  Table roots(wide, static_cast<size_t>(2 * r));
+  for (int64_t j = 0; j < r; ++j) {
+    const Root w = root(j, r);
+    roots.set(static_cast<size_t>(j), w.re);
+    roots.set(static_cast<size_t>(r + j), -w.im);
+  }
+  return roots;
+}
+// e^(-2 pi i j k step / n) for columns j, as many side by side as a vector has lanes, and rows k; 0 beyond the columns.
+Table matrix_table(int64_t n, int64_t columns, int64_t rows, int64_t step, bool wide) {
+  const int64_t lanes = lanes_of(wide), groups = (columns + lanes - 1) / lanes;
+  Table table(wide, static_cast<size_t>(2 * lanes * rows * groups));
+  size_t i = 0;
+  for (int64_t g = 0; g < groups; ++g) {
+    for (int64_t k = 0; k < rows; ++k, i += static_cast<size_t>(2 * lanes)) {
+      for (int64_t l = 0; l < lanes; ++l) {
+        const int64_t j = g * lanes + l;
+        const Root w = j < columns ? root(j * k * step % n, n) : Root{0, 0};
+        table.set(i + static_cast<size_t>(l), w.re);
+        table.set(i + static_cast<size_t>(lanes + l), w.im);
+      }
+    }
+  }
+  return table;
+}
+
 // ---------------------------------------------------------------- making plans
 
 std::shared_ptr<KernelPlan> make_kernel(int64_t n, bool wide) {
@@ -234,25 +275,10 @@ std::shared_ptr<KernelPlan> make_kernel(int64_t n, bool wide) {
       plan->chirps.push_back(std::move(chirp));
       kernel.work = std::max(kernel.work, 4 * length);
     } else if (r > kFftLargestRadix) {
-      const int64_t h = r / 2;
-      Table roots(wide, static_cast<size_t>(2 * h * h));
-      size_t i = 0;
-      for (int64_t k = 1; k <= h; ++k) {
-        for (int64_t j = 1; j <= h; ++j) {
-          const Root w = root(j * k % r, r);
-          set_root(roots, i++, {w.re, -w.im});
-        }
-      }
-      pass.roots = keep(std::move(roots));
-      kernel.work = std::max(kernel.work, 4 * h);
+      pass.roots = keep(prime_table(r, wide));
+      kernel.work = std::max(kernel.work, 4 * (r / 2));
     } else if (r % 2 != 0) {
-      Table roots(wide, static_cast<size_t>(2 * r));
-      for (int64_t j = 0; j < r; ++j) {
-        const Root w = root(j, r);
-        roots.set(static_cast<size_t>(j), w.re);
-        roots.set(static_cast<size_t>(r + j), -w.im);
-      }
-      pass.roots = keep(std::move(roots));
+      pass.roots = keep(odd_table(r, wide));
     }
     s *= r;
   }
@@ -261,25 +287,13 @@ std::shared_ptr<KernelPlan> make_kernel(int64_t n, bool wide) {
 
 void make_twiddles(RowPlan& plan, bool wide) {
   FftLong& f = plan.matrix;
-  const int64_t lanes = lanes_of(wide), groups = (f.n2 + lanes - 1) / lanes;
   constexpr int64_t kMostTwiddles = 1 << 16;
   if (f.n1 * f.n2 > kMostTwiddles)
     for (f.block = 1; f.block * f.block < f.n1; f.block *= 2) {
     }
   const int64_t count = f.block ? f.block : f.n1, blocks = f.block ? (f.n1 + f.block - 1) / f.block : 0;
   auto fill = [&](Table& table, int64_t rows, int64_t step) {
-    table = Table(wide, static_cast<size_t>(2 * lanes * rows * groups));
-    size_t i = 0;
-    for (int64_t g = 0; g < groups; ++g) {
-      for (int64_t k = 0; k < rows; ++k, i += static_cast<size_t>(2 * lanes)) {
-        for (int64_t l = 0; l < lanes; ++l) {
-          const int64_t j = g * lanes + l;
-          const Root w = j < f.n2 ? root(j * k * step % plan.n, plan.n) : Root{0, 0};
-          table.set(i + static_cast<size_t>(l), w.re);
-          table.set(i + static_cast<size_t>(lanes + l), w.im);
-        }
-      }
-    }
+    table = matrix_table(plan.n, f.n2, rows, step, wide);
     plan.bytes += table.bytes();
   };
   fill(plan.twiddles, count, 1);

@@ -1,3 +1,4 @@
+// Drivers and loops of copies by index: gather, scatter and their like, and the positions of elements.
 
 #include <algorithm>
 #include <cstring>

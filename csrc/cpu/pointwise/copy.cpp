@@ -1,3 +1,4 @@
+// Copies, casts and fills of elements, and streaming stores, for one instruction set.
 #include "cpu/pointwise/loops.inc"
 #include "cpu/simd.inc"
 

@@ -1,3 +1,4 @@
+// The elementwise ops of complex numbers for one instruction set.
 #include "cpu/pointwise/loops.inc"
 
 namespace strided {

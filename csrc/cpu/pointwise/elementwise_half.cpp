@@ -1,3 +1,4 @@
+// The elementwise ops of the 16-bit floats for one instruction set.
 #include "cpu/pointwise/loops.inc"
 
 namespace strided {

@@ -1,3 +1,4 @@
+// The driver of elementwise operations.
 #include "backend/elementwise.h"
 #include "cpu/kernels.h"
 #include "cpu/loop_run.h"

@@ -1,3 +1,4 @@
+// The elementwise ops of unsigned integers and bool for one instruction set.
 #include "cpu/pointwise/loops.inc"
 
 namespace strided {

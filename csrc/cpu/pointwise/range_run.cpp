@@ -1,3 +1,4 @@
+// The driver of evenly spaced numbers.
 #include "base/parallel.h"
 #include "cpu/kernels.h"
 #include "cpu/loop_run.h"

@@ -1,3 +1,4 @@
+// Zeroes above or below a diagonal: tril and triu.
 #include <algorithm>
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// The driver of where.
 #include "cpu/kernels.h"
 #include "cpu/loop_run.h"
 #include "cpu/operations.h"

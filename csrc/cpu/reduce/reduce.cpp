@@ -1,3 +1,4 @@
+// The reductions for one instruction set.
 #include "cpu/reduce/reduce.inc"
 
 namespace strided {

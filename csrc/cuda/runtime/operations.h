@@ -1,4 +1,4 @@
-// What the library does: one function for each slot of the seam (backend/backend.h), which says what each does. All of
+// What the library does: one function for each slot of backend/backend.h, which says what each does. All of
 // them return when the work is queued on the current stream of the device, but for those that wait.
 #pragma once
 
