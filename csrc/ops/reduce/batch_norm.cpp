@@ -70,28 +70,67 @@ std::vector<Tensor> gradients_in_one(const Tensor& grad, const Tensor& x, const 
   return {to_x, to_weight, to_bias};
 }
 
-// The gradient of x is a sum of multiples of grad and of the standardised x; their factors are those of the gradients
-// of weight and bias. x and grad are wide.
+struct Wanted {
+  bool of_x, of_weight, of_bias;
+};
+
+// x and grad are wide. In training the gradient of x is a sum of multiples of grad and of the standardised x; their
+// factors are those of the gradients of weight and bias. With statistics from outside it is a multiple of grad.
 std::vector<Tensor> gradients(const Tensor& grad, const Tensor& x, const Statistics& s, const Tensor& weight,
-                              bool of_x) {
-  if (std::vector<Tensor> made = gradients_in_one(grad, x, s, weight, of_x); !made.empty()) return made;
-  const Dims axes = all_but_channels(x);
-  const int64_t count = x.numel() / std::max<int64_t>(s.mean.numel(), 1);
-  const Tensor standard = scaled(x, s.mean, s.scale, Tensor(), Tensor());
-  const Tensor to_bias = sum(grad, axes, true), to_weight = sum(grad * standard, axes, true);
-  Tensor to_x;
-  if (of_x) {
-    const Tensor factor = weight.defined() ? s.scale * weight : s.scale, each = factor / -static_cast<double>(count);
-    to_x = elementwise<Addcmul>(each * to_bias, grad, factor, Scalar(1));
-    const Tensor more = each * to_weight;
-    to_x = grad_enabled() ? elementwise<Addcmul>(to_x, standard, more, Scalar(1))
-                          : elementwise_<Addcmul>(to_x, standard, more, Scalar(1));
+                              bool training, Wanted wanted) {
+  const bool follows = training && wanted.of_x;  // statistics of x follow x
+  std::vector<Tensor> made(3);
+  if (follows || wanted.of_weight || wanted.of_bias) made = gradients_in_one(grad, x, s, weight, follows);
+  const Tensor factor = wanted.of_x && weight.defined() ? s.scale * weight : s.scale;
+  if (made.empty()) {
+    const Dims axes = all_but_channels(x);
+    const Tensor standard = scaled(x, s.mean, s.scale, Tensor(), Tensor());
+    const Tensor to_bias = sum(grad, axes, true), to_weight = sum(grad * standard, axes, true);
+    Tensor to_x;
+    if (follows) {
+      const int64_t count = x.numel() / std::max<int64_t>(s.mean.numel(), 1);
+      const Tensor each = factor / -static_cast<double>(count);
+      to_x = elementwise<Addcmul>(each * to_bias, grad, factor, Scalar(1));
+      const Tensor more = each * to_weight;
+      to_x = grad_enabled() ? elementwise<Addcmul>(to_x, standard, more, Scalar(1))
+                            : elementwise_<Addcmul>(to_x, standard, more, Scalar(1));
+    }
+    made = {to_x, to_weight, to_bias};
   }
-  return {to_x, to_weight, to_bias};
+  if (wanted.of_x && !training) made[0] = grad * factor;
+  return made;
 }
 
 void follow(const std::optional<Tensor>& running, const Tensor& value, double momentum) {
   if (running) elementwise_<Lerp>(*running, to_dtype(flatten(value, 0, -1), running->dtype()), Scalar(momentum));
+}
+
+// `out` with its node. The statistics are tensors that no one else holds: the running ones move on.
+Tensor recorded(const Tensor& out, const Tensor& x, const Tensor& weight, const Tensor& bias, const Statistics& s,
+                bool training, double eps) {
+  const std::vector<Tensor> inputs = {x, weight, bias};
+  if (!needs_grad(inputs)) return out;
+  const auto wants = [](const Tensor& t) { return t.defined() && t.requires_grad(); };
+  return record("NativeBatchNormBackward0", out, inputs,
+                [x = SavedTensor(x), weight = saved_if(weight.defined(), weight), bias = saved_if(wants(bias), bias),
+                 mean = SavedTensor(s.mean), scale = SavedTensor(s.scale), training, eps,
+                 wanted = Wanted{wants(x), wants(weight), wants(bias)}](const Tensor& grad) {
+                  const Tensor in = x.get(), w = weight.was_saved() ? weight.get() : Tensor(),
+                               wide = to_dtype(in, wide_dtype(in));
+                  const Statistics s = training && grad_enabled() ? statistics_of(wide, eps)
+                                                                  : Statistics{mean.get(), Tensor(), scale.get()};
+                  std::vector<Tensor> made =
+                      gradients(to_dtype(grad, wide.dtype()), wide, s, beside(w, in), training, wanted);
+                  if (wanted.of_x) made[0] = to_dtype(made[0], in.dtype());
+                  made[1] = wanted.of_weight ? reshape(to_dtype(made[1], w.dtype()), w.shape()) : Tensor();
+                  if (wanted.of_bias) {
+                    const Tensor b = bias.get();
+                    made[2] = reshape(to_dtype(made[2], b.dtype()), b.shape());
+                  } else {
+                    made[2] = Tensor();
+                  }
+                  return made;
+                });
 }
 
 Tensor in_training(const Tensor& x, const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var,
@@ -111,28 +150,22 @@ Tensor in_training(const Tensor& x, const std::optional<Tensor>& running_mean, c
       follow(running_var, s.var * unbiased, momentum);
     }
   }
-  const std::vector<Tensor> inputs = {x, weight, bias};
-  if (!needs_grad(inputs)) return out;
-  const auto wants = [](const Tensor& t) { return t.defined() && t.requires_grad(); };
-  return record("NativeBatchNormBackward0", out, inputs,
-                [x = SavedTensor(x), weight = saved_if(weight.defined(), weight), bias = saved_if(wants(bias), bias),
-                 mean = SavedTensor(s.mean), scale = SavedTensor(s.scale), eps, of_x = wants(x),
-                 of_weight = wants(weight)](const Tensor& grad) {
-                  const Tensor in = x.get(), w = weight.was_saved() ? weight.get() : Tensor(),
-                               wide = to_dtype(in, wide_dtype(in));
-                  const Statistics s =
-                      grad_enabled() ? statistics_of(wide, eps) : Statistics{mean.get(), Tensor(), scale.get()};
-                  std::vector<Tensor> made = gradients(to_dtype(grad, wide.dtype()), wide, s, beside(w, in), of_x);
-                  if (of_x) made[0] = to_dtype(made[0], in.dtype());
-                  made[1] = of_weight ? reshape(to_dtype(made[1], w.dtype()), w.shape()) : Tensor();
-                  if (bias.was_saved()) {
-                    const Tensor b = bias.get();
-                    made[2] = reshape(to_dtype(made[2], b.dtype()), b.shape());
-                  } else {
-                    made[2] = Tensor();
-                  }
-                  return made;
-                });
+  return recorded(out, x, weight, bias, s, true, eps);
+}
+
+Tensor in_evaluation(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
+                     const Tensor& bias, double eps) {
+  Statistics s;
+  Tensor out;
+  {
+    NoGradGuard guard;
+    s.mean = beside(running_mean, x);
+    s.scale = elementwise<Rsqrt>(beside(running_var, x) + eps);
+    out = to_dtype(scaled(to_dtype(x, wide_dtype(x)), s.mean, s.scale, beside(weight, x), beside(bias, x)), x.dtype());
+  }
+  if (!needs_grad({x, weight, bias})) return out;
+  s.mean = clone(s.mean);
+  return recorded(out, x, weight, bias, s, false, eps);
 }
 
 }  // namespace
@@ -149,6 +182,10 @@ Tensor normalise_channels(const Tensor& input, const std::optional<Tensor>& runn
     STRIDED_CHECK(!*t || (*t)->numel() == input.size(1), RuntimeError, name, " should contain ", input.size(1),
                   " elements not ", (*t)->numel());
     check_parameter_dtype(input, *t);
+    const bool constant = t == &running_mean || t == &running_var;
+    STRIDED_CHECK(!constant || !*t || !needs_grad(**t), RuntimeError,
+                  "The function 'native_batch_norm' is not differentiable with respect to argument '", name,
+                  "'. This input cannot have requires_grad True.");
   }
   // As in PyTorch: programs take views of what comes out.
   const Tensor x = lies_channels_last(input) && input.ndim() > 3 ? input : contiguous(input);
@@ -156,10 +193,7 @@ Tensor normalise_channels(const Tensor& input, const std::optional<Tensor>& runn
   if (training) return in_training(x, running_mean, running_var, w, b, momentum, eps);
   STRIDED_CHECK(running_mean && running_var, RuntimeError,
                 "Expected running_mean and running_var to be defined when training=False");
-  const Tensor scale = elementwise<Rsqrt>(beside(*running_var, x) + eps);
-  return shown_as("NativeBatchNormBackward0", to_dtype(scaled(to_dtype(x, wide_dtype(x)), beside(*running_mean, x),
-                                                              scale, beside(w, x), beside(b, x)),
-                                                       x.dtype()));
+  return in_evaluation(x, *running_mean, *running_var, w, b, eps);
 }
 
 Tensor batch_norm(const Tensor& x, const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var,

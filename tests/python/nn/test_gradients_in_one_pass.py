@@ -60,6 +60,43 @@ def test_channels(shape, layout):
     check(lambda w, b: F.batch_norm(x.detach().to(w.dtype), None, None, w, b, True), [weight, bias], g, 2e-3)
     if len(shape) > 2:
         check(lambda x: F.instance_norm(x, eps=0.01), [x], g, 2e-3)
+    # With statistics from outside.
+    mean, var = strided.randn(shape[1], dtype=strided.float64), strided.rand(shape[1], dtype=strided.float64) + 0.1
+
+    def constant(x, w=None, b=None):
+        return F.batch_norm(x, mean.to(x.dtype), var.to(x.dtype), w, b, eps=0.01)
+
+    check(constant, [x, weight, bias], g, 2e-3)
+    check(constant, [x], g, 2e-3)
+    check(lambda w, b: constant(x.detach().to(w.dtype), w, b), [weight, bias], g, 2e-3)
+
+
+def test_channels_with_constant_statistics():
+    strided.manual_seed(0)
+    x, weight, bias = (strided.randn(s, dtype=strided.float64, requires_grad=True) for s in [(4, 3, 5), 3, 3])
+    mean, var = strided.randn(3, dtype=strided.float64), strided.rand(3, dtype=strided.float64) + 0.1
+    assert strided.autograd.gradcheck(
+        lambda *leaves: F.batch_norm(leaves[0], mean, var, *leaves[1:]), (x, weight, bias)
+    )
+    assert strided.autograd.gradgradcheck(lambda x, w: F.batch_norm(x, mean, var, w), (x, weight))
+    y = F.batch_norm(x, mean, var, weight, bias)
+    # One node, as in training: programs that read the graph find the module's inputs behind it.
+    assert [node.variable is leaf for (node, _), leaf in zip(y.grad_fn.next_functions, (x, weight, bias))] == [True] * 3
+    # The statistics may move on before the backward pass.
+    wanted = gradients(lambda *leaves: F.batch_norm(leaves[0], mean.clone(), var.clone(), *leaves[1:]),
+                       [x, weight, bias], strided.ones_like(y), False)  # fmt: skip
+    F.batch_norm(x, mean, var, training=True)
+    y.sum().backward()
+    for leaf, gradient in zip((x, weight, bias), wanted):
+        strided.testing.assert_close(leaf.grad, gradient)
+    for name, statistics in [
+        ("mean", (mean.clone().requires_grad_(), var)),
+        ("var", (mean, var.clone().requires_grad_())),
+    ]:
+        with pytest.raises(RuntimeError, match=f"not differentiable with respect to argument 'running_{name}'"):
+            F.batch_norm(x, *statistics)
+        with strided.no_grad():
+            F.batch_norm(x, *statistics)
 
 
 def test_channels_with_a_large_mean():
