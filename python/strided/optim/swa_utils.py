@@ -48,7 +48,7 @@ def _of_lists(average):
     @strided.no_grad()
     def update(averaged: Any, current: Any, num_averaged: Any) -> None:
         for a, c in zip(averaged, current):
-            a.copy_(average(a, c, num_averaged) if a.is_floating_point() or a.is_complex() else c)
+            a.copy_(average(a, c, num_averaged))  # an average of integers is cut off, as in PyTorch
 
     return update
 

@@ -308,6 +308,8 @@ def averages(lib, **options):
     swa = lib.optim.swa_utils
     if "decay" in options:
         options = {"multi_avg_fn": swa.get_ema_multi_avg_fn(options.pop("decay")), **options}
+    elif "avg_fn" in options:
+        options["avg_fn"] = getattr(swa, options["avg_fn"])()
     model, opt = swa.AveragedModel(net, **options), lib.optim.SGD(net.parameters(), lr=0.1)
     rates = swa.SWALR(opt, 0.02, anneal_epochs=3)
     for _ in range(5):
@@ -316,11 +318,16 @@ def averages(lib, **options):
         opt.step()
         rates.step()
         model.update_parameters(net)
+    seen = plain(model.state_dict())["module.1.num_batches_tracked"]
     swa.update_bn([lib.randn(6, 2), lib.randn(6, 2)], model)
-    return plain(model.state_dict()), opt.param_groups[0]["lr"]
+    return {**plain(model.state_dict()), "batches before": seen}, opt.param_groups[0]["lr"]
 
 
-@pytest.mark.parametrize("options", [{}, {"decay": 0.9}, {"use_buffers": True, "decay": 0.5}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"decay": 0.9}, {"use_buffers": True}, {"use_buffers": True, "decay": 0.5}, {"use_buffers": True, "decay": 0.9},
+     {"use_buffers": True, "avg_fn": "get_ema_avg_fn"}],
+)  # fmt: skip
 def test_averaged_models(options):
     (got, a), (want, b) = averages(strided, **options), averages(torch, **options)
     assert list(got) == list(want) and abs(a - b) < 1e-9
