@@ -1,7 +1,8 @@
-"""Models from the network (``strided.hub``): files that are there are read, and nothing is downloaded."""
+"""Models of other people (``strided.hub``): files and folders that are there are read, and nothing is downloaded."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import sys
@@ -81,13 +82,69 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _refuse(name: str) -> Any:
-    raise NotImplementedError(f"hub.{name}: strided downloads nothing; get the file, and read it with torch.load")
+def _refuse(name: str, instead: str = "get the file, and read it with torch.load") -> Any:
+    raise NotImplementedError(f"hub.{name}: strided downloads nothing; {instead}")
 
 
-def load(repo_or_dir: Any, model: str, *args: Any, **kwargs: Any) -> Any:
-    """NotImplementedError."""
-    return _refuse("load")
+def load(
+    repo_or_dir: str | os.PathLike[str],
+    model: str,
+    *args: Any,
+    source: str = "github",
+    trust_repo: Any = "check",
+    force_reload: bool = False,
+    verbose: bool = True,
+    skip_validation: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """What a function of the file ``hubconf.py`` in a folder returns. The file is imported: it is a program.
+
+    Args:
+        repo_or_dir: the folder. It is the first place of imports while the file is imported and the function called.
+        model: the name of the function, which is given args and kwargs.
+        source: ``"local"``.
+        trust_repo, force_reload, verbose, skip_validation: no effect.
+
+    Raises:
+        NotImplementedError: source is ``"github"``; nothing is downloaded.
+        ValueError: another source.
+        RuntimeError: the file has no such function, or names packages (``dependencies``) that are not installed.
+
+    Example:
+        >>> strided.hub.load("checkout", "resnet18", source="local", num_classes=10)  # doctest: +SKIP
+    """
+    source = source.lower()
+    if source not in ("github", "local"):
+        raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
+    if source == "github":
+        _refuse("load", "get the repository, and give its folder with source='local'")
+    folder = os.fspath(repo_or_dir)
+    sys.path.insert(0, folder)
+    try:
+        return _entry(os.path.join(folder, "hubconf.py"), model)(*args, **kwargs)
+    finally:
+        sys.path.remove(folder)
+
+
+def _entry(path: str, name: Any) -> Any:
+    """A function of the file at a path, which is imported anew."""
+    if not isinstance(name, str):
+        raise ValueError("Invalid input: model should be a string of function name")
+    spec = importlib.util.spec_from_file_location("hubconf", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    missing = [package for package in getattr(module, "dependencies", ()) if not _importable(package)]
+    if missing:
+        raise RuntimeError(f"Missing dependencies: {', '.join(missing)}")
+    entry = getattr(module, name, None)
+    if not callable(entry):
+        raise RuntimeError(f"Cannot find callable {name} in hubconf")
+    return entry
+
+
+def _importable(name: str) -> bool:
+    return name in sys.modules or importlib.util.find_spec(name) is not None
 
 
 def list(github: Any, *args: Any, **kwargs: Any) -> Any:

@@ -681,3 +681,31 @@ def test_names_of_namespaces_can_be_imported_together():
 def test_dir_names_what_is_there():
     x = torch.ones(2, 2)
     assert all(hasattr(x, name) for name in dir(x) if name != "imag") and "shape" in dir(x)
+
+
+def test_a_function_of_a_hubconf_in_a_folder(tmp_path):
+    (tmp_path / "parts_of_hubconf.py").write_text("SIZE = 3\n")
+    (tmp_path / "hubconf.py").write_text(
+        "dependencies = ['strided']\n"
+        "import strided\n"
+        "from parts_of_hubconf import SIZE\n"
+        "def net(out=1, **kwargs):\n"
+        "    return strided.nn.Linear(SIZE, out, **kwargs)\n"
+        "number = 3\n"
+    )
+    before = list(sys.path)
+    net = torch.hub.load(tmp_path, "net", 2, source="local", bias=False)
+    assert net.weight.shape == (2, 3) and net.bias is None and sys.path == before
+    for name in ("nothing", "number"):
+        with pytest.raises(RuntimeError, match=f"Cannot find callable {name} in hubconf"):
+            torch.hub.load(tmp_path, name, source="local")
+    with pytest.raises(ValueError, match="string of function name"):
+        torch.hub.load(tmp_path, 3, source="local")
+    with pytest.raises(ValueError, match="Unknown source"):
+        torch.hub.load(tmp_path, "net", source="elsewhere")
+    with pytest.raises(NotImplementedError, match="source='local'"):
+        torch.hub.load("owner/name", "net")
+    (tmp_path / "hubconf.py").write_text("dependencies = ['not_a_package_at_all', 'sys']\ndef net(): pass\n")
+    with pytest.raises(RuntimeError, match="Missing dependencies: not_a_package_at_all$"):
+        torch.hub.load(tmp_path, "net", source="local")
+    assert sys.path == before
