@@ -198,8 +198,9 @@ class Rprop(Optimizer):
         counted(state, group)
         (less, more), (least, most) = group["etas"], group["step_sizes"]
         sign = grad.mul(state["prev"]).sign()
-        factor = strided.where(sign > 0, more, strided.where(sign < 0, less, 1.0))
-        state["step_size"].mul_(factor.to(grad.dtype)).clamp_(least, most)
+        factor = strided.where(sign == 0, 1.0, sign)  # of grad's dtype, as two numbers would not be
+        factor = strided.where(sign > 0, more, strided.where(sign < 0, less, factor))
+        state["step_size"].mul_(factor).clamp_(least, most)
         grad = grad.masked_fill(sign < 0, 0)
         param.addcmul_(grad.sign(), state["step_size"], value=-1)
         state["prev"].copy_(grad)

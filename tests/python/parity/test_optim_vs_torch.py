@@ -122,6 +122,26 @@ def test_optimizer(text):
     assert plain(again.state_dict()["state"]) == plain(mine["state"])
 
 
+@pytest.mark.parametrize("text", [text for text in OPTIMIZERS if "LBFGS" not in text and "Muon" not in text])
+def test_steps_of_float64_have_its_precision(text):
+    """No number on the way is a float32, and NaN is not passed over."""
+    grads = np.random.default_rng(3).standard_normal((6, 5))
+    grads[3:, 4] = np.nan
+
+    def run(t):
+        p = [t.tensor([1.0, -2.0, 0.5, 3.0, 4.0], dtype=t.float64, requires_grad=True)]
+        opt = eval("t.optim." + text, {"t": t, "p": p})
+        for grad in grads:
+            p[0].grad = t.from_numpy(grad.copy())
+            opt.step()
+        return p[0].detach().numpy(), {k: np.asarray(v, np.float64) for k, v in opt.state[p[0]].items()}
+
+    (got, state), (want, their_state) = run(strided), run(torch)
+    np.testing.assert_allclose(got, want, rtol=1e-13)
+    for name in their_state:
+        np.testing.assert_allclose(state[name], their_state[name], rtol=1e-12)
+
+
 def own_optimizer(t):
     class Own(t.optim.Optimizer):
         def __init__(self, params, lr=1.0, fast=False):
@@ -366,6 +386,22 @@ def sequence_of_chain(t):
     return seen
 
 
+def sequence_from(first):
+    def run(t):
+        optimizer, s = t.optim.SGD([t.nn.Parameter(t.ones(1))], 1.0), t.optim.lr_scheduler
+        parts = [s.ConstantLR(optimizer, 0.5, 2), s.ExponentialLR(optimizer, 0.5), s.StepLR(optimizer, 1)]
+        seen = []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            scheduler = s.SequentialLR(optimizer, parts, milestones=[first, 3])
+            for _ in range(5):
+                seen.append(optimizer.param_groups[0]["lr"])
+                scheduler.step()
+        return seen, scheduler.state_dict(), len(caught)
+
+    return run
+
+
 CALLS = {
     "empty": lambda t: t.optim.SGD([], 0.1),
     "tensor": lambda t: t.optim.SGD(t.ones(1), 0.1),
@@ -385,6 +421,12 @@ CALLS = {
     "plateau, a group more": lambda t: plateau_of_more_groups(t, [0.1]),
     "plateau, a group more and one bound": lambda t: plateau_of_more_groups(t, 0.1),
     "sequence of a chain": sequence_of_chain,
+    "sequence": sequence_from(2),
+    "sequence without its first": sequence_from(0),
+    "sequence of nothing": lambda t: t.optim.lr_scheduler.SequentialLR(None, [], []),
+    "chain of nothing": lambda t: t.optim.lr_scheduler.ChainedScheduler([]),
+    "fused, lists": lambda t: t.optim.SGD([t.nn.Parameter(t.ones(1))], 1, fused=True, foreach=True),
+    "fused, recorded": lambda t: t.optim.Adagrad([t.nn.Parameter(t.ones(1))], fused=True, differentiable=True),
     "not optimizer": lambda t: t.optim.lr_scheduler.StepLR(3, 1),
     "zero_grad": lambda t: (
         p := t.nn.Parameter(t.ones(1)),
