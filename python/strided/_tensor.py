@@ -294,10 +294,7 @@ def _as_type(made, kind, requires_grad):
 
 
 def __copy__(self) -> Tensor:
-    if self.requires_grad and not self.is_leaf:
-        made = self.as_subclass(type(self))
-    else:
-        made = _as_type(self.detach(), type(self), self.requires_grad)
+    made = _as_type(self.detach(), type(self), self.requires_grad)
     if attributes := self.__dict__:
         made.__dict__.update(attributes)
     if type(self) is not _C.Tensor:

@@ -66,7 +66,7 @@ class Parameter(_C.Tensor, metaclass=_ParameterMeta):
     __str__ = __repr__
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return type(self), (self.detach(), self.requires_grad)
+        return type(self), (self.detach(), self.requires_grad), self.__dict__ or None
 
 
 def _is_of_users(kind: type) -> bool:

@@ -1,5 +1,6 @@
 """Single functions beside PyTorch's own: what they return, the layout of it, and which calls they refuse."""
 
+import copy
 import math
 import pickle
 
@@ -250,6 +251,22 @@ def test_pickles_keep_the_layout_and_requires_grad(look, record):
     ours = pickle.loads(pickle.dumps(base(strided, look).requires_grad_() * 2))
     assert ours.is_leaf
     same(call)
+
+
+def test_a_shallow_copy_of_a_result_is_a_leaf_on_its_memory():
+    for T in (strided, torch_ref):
+        y = T.ones(2, requires_grad=True) * 2
+        made = copy.copy(y)
+        assert made.is_leaf and made.requires_grad and made.data_ptr() == y.data_ptr()
+
+
+def test_pickled_parameters_keep_their_attributes():
+    for T in (strided, torch_ref):
+        p = T.nn.Parameter(T.ones(2), requires_grad=False)
+        assert pickle.loads(pickle.dumps(p)).__dict__ == {}
+        p.note = [1]
+        made = pickle.loads(pickle.dumps(p))
+        assert type(made) is T.nn.Parameter and not made.requires_grad and made.__dict__ == {"note": [1]}
 
 
 @looks
