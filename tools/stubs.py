@@ -233,6 +233,7 @@ CORE = {
         "variable": "Tensor",
         "name": "(self) -> _str",
         "next_functions": "_tuple[Any, ...]",
+        "__call__": "(self, *grads: Tensor | None) -> Any",
         "register_hook": "(self, hook: Callable[..., Any]) -> RemovableHandle",
         "register_prehook": "(self, hook: Callable[..., Any]) -> RemovableHandle",
     },
@@ -576,8 +577,10 @@ def lines_for(stub: str, module, name: str) -> list[str]:
         return [f"from . import {name} as {name}"]
     if isinstance(value, _C.Function):
         return function_lines(name, [f.text() for f in forms_of(value)])
-    if stub == "_C" and isinstance(value, type) and value.__module__ == "strided._as_torch.dispatch_keys":
-        return [f"from ._as_torch.dispatch_keys import {name} as {name}"]
+    if stub == "_C" and isinstance(value, type) and str(value.__module__).startswith("strided._as_torch."):
+        return [f"from {value.__module__[len('strided') :]} import {name} as {name}"]
+    if stub == "_C" and isinstance(value, type) and name != value.__name__:
+        return [f"{name} = {value.__name__}"]
     if stub == "_C" and isinstance(value, type):
         return core_lines(value)
     if isinstance(value, types.BuiltinFunctionType):

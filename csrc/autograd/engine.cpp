@@ -110,6 +110,38 @@ struct UnusedGuard {
   ~UnusedGuard() { unused_gradients = before; }
 };
 
+// Whether a node only hands on undefined gradients. User functions run in any case: their backward may do other work.
+bool gives_nothing(const Node& node, const TensorList& grads) {
+  return !node.is_user_defined() &&
+         std::none_of(grads.begin(), grads.end(), [](const Tensor& grad) { return grad.defined(); });
+}
+
+bool takes_samples(const Node& node, const TensorList& grads) {
+  return !node.is_user_defined() && std::any_of(grads.begin(), grads.end(), is_batch_of_gradients);
+}
+TensorList apply_to_samples(Node& node, const TensorList& grads) {
+  std::vector<TensorList> results;
+  for (TensorList& sample : foreign_gradients.samples(grads)) {
+    TensorList passed = node.apply(sample);
+    for (size_t i = 0; i < passed.size() && i < node.next.size(); ++i) {
+      const Edge& edge = node.next[i];
+      if (edge.node && passed[i].defined()) passed[i] = fit(std::move(passed[i]), edge.node->output(edge.input));
+    }
+    results.push_back(std::move(passed));
+  }
+  return foreign_gradients.join(grads, results);
+}
+
+void fill_undefined(const Node& node, TensorList& grads) {
+  if (node.takes_undefined() || gives_nothing(node, grads)) return;
+  for (int i = 0; i < node.num_outputs(); ++i)
+    if (!grads[i].defined()) grads[i] = zeros(node.output(i).shape, node.output(i).dtype, node.output(i).device);
+}
+TensorList gradients_of_inputs(Node& node, TensorList& grads) {
+  if (gives_nothing(node, grads)) return TensorList(node.next.size());
+  return takes_samples(node, grads) ? apply_to_samples(node, grads) : node.apply(grads);
+}
+
 struct Capture {
   Edge edge;
   int index;  // of the input
@@ -164,7 +196,11 @@ class BackwardPass {
       if (is_needed(edge.node.get())) deliver(edge, std::move(grad));
     Ref<Node> node;
     TensorList grads;
-    while (frontier_.pop(&node, &grads)) step(*node, grads);
+    while (frontier_.pop(&node, &grads)) {
+      now = node.get();
+      step(*node, grads);
+    }
+    now = nullptr;
     for (size_t i = 0; i < after_.size(); ++i) {  // one may ask for another
       const auto f = std::move(after_[i]);
       f();
@@ -208,6 +244,7 @@ class BackwardPass {
   static thread_local BackwardPass* current;
   const bool fills_leaves;  // neither this pass nor one around it returns the gradients of chosen tensors
   const int64_t number = ++last_number;
+  Node* now = nullptr;  // whose hooks and formula run
 
  private:
   // Marks the nodes that lead to an input, which only a node newer than the oldest input can. Depth first: each node is
@@ -331,17 +368,8 @@ class BackwardPass {
     else to = is_foreign_gradient(grad, device) ? grad : clone(grad);
   }
 
-  // Whether a node only hands on undefined gradients. User functions run in any case: their backward may do other work.
-  static bool gives_nothing(const Node& node, const TensorList& grads) {
-    return !node.is_user_defined() &&
-           std::none_of(grads.begin(), grads.end(), [](const Tensor& grad) { return grad.defined(); });
-  }
-
   void apply(Node& node, TensorList& grads) {
-    const bool nothing = gives_nothing(node, grads);
-    if (!nothing && !node.takes_undefined())
-      for (int i = 0; i < node.num_outputs(); ++i)
-        if (!grads[i].defined()) grads[i] = zeros(node.output(i).shape, node.output(i).dtype, node.output(i).device);
+    fill_undefined(node, grads);
     NodeHooks* hooks = node.hooks_or_null();
     TensorList kept;
     if (hooks && !hooks->post.empty()) kept = grads;
@@ -350,8 +378,7 @@ class BackwardPass {
     try {
       const UnusedGuard guard(unused);
       const ProfiledCall profiled([&] { return node.name(); });
-      if (nothing) passed.resize(node.next.size());
-      else passed = takes_samples(node, grads) ? apply_to_samples(node, grads) : node.apply(grads);
+      passed = gradients_of_inputs(node, grads);
       if (anomaly_mode().failed && anomaly_mode().check_nan) check_nan(node, passed);
     } catch (...) {
       if (anomaly_mode().failed) anomaly_mode().failed(node);
@@ -372,22 +399,6 @@ class BackwardPass {
       deliver(edge, std::move(passed[i]));
     }
     if (!how_.retain_graph) node.release_saved();
-  }
-
-  static bool takes_samples(const Node& node, const TensorList& grads) {
-    return !node.is_user_defined() && std::any_of(grads.begin(), grads.end(), is_batch_of_gradients);
-  }
-  static TensorList apply_to_samples(Node& node, const TensorList& grads) {
-    std::vector<TensorList> results;
-    for (TensorList& sample : foreign_gradients.samples(grads)) {
-      TensorList passed = node.apply(sample);
-      for (size_t i = 0; i < passed.size() && i < node.next.size(); ++i) {
-        const Edge& edge = node.next[i];
-        if (edge.node && passed[i].defined()) passed[i] = fit(std::move(passed[i]), edge.node->output(edge.input));
-      }
-      results.push_back(std::move(passed));
-    }
-    return foreign_gradients.join(grads, results);
   }
 
   static void check_nan(const Node& node, const TensorList& passed) {
@@ -415,6 +426,7 @@ thread_local BackwardPass* BackwardPass::current = nullptr;
 
 }  // namespace
 
+Node* node_of_pass() { return BackwardPass::current ? BackwardPass::current->now : nullptr; }
 int64_t pass_number() { return BackwardPass::current ? BackwardPass::current->number : 0; }
 bool pass_fills_leaves() { return !BackwardPass::current || BackwardPass::current->fills_leaves; }
 void call_after_pass(std::function<void()> f) {
@@ -422,6 +434,24 @@ void call_after_pass(std::function<void()> f) {
   BackwardPass::current->call_after(std::move(f));
 }
 int64_t count_hooks(const Dims& ids) { return BackwardPass::current ? BackwardPass::current->count_hooks(ids) : 0; }
+
+TensorList call_node(Node& node, TensorList grads) {
+  if (node.is_accumulator()) {
+    if (grads[0].defined()) node.apply(grads);
+    return {};
+  }
+  fill_undefined(node, grads);
+  TensorList passed = gradients_of_inputs(node, grads);
+  for (size_t i = 0; i < passed.size() && i < node.next.size(); ++i) {
+    const Edge& edge = node.next[i];
+    if (!edge.node) passed[i] = Tensor();
+    if (!passed[i].defined()) continue;
+    const Node::Output& want = edge.node->output(edge.input);
+    if (node.is_user_defined()) check_user_gradient(node, i, passed[i], want);
+    passed[i] = fit(std::move(passed[i]), want);
+  }
+  return passed;
+}
 
 AnomalyMode& anomaly_mode() {
   static AnomalyMode mode;

@@ -21,6 +21,10 @@ struct Backward {
 std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads,
                                  const std::vector<Tensor>& inputs, const Backward& how);
 
+// What one node makes of the gradients of its outputs (undefined: none), outside of a pass: no hooks are called, nothing is
+// freed, and the result is recorded where gradients are. A leaf's node adds to .grad, and gives nothing.
+TensorList call_node(Node& node, TensorList grads);
+
 // A backend may set it. Called before a pass begins and when it has ended, with the device of its first gradient unless
 // that is the CPU.
 extern void (*around_backward)(Device device, bool begins);
@@ -29,6 +33,8 @@ extern void (*around_backward)(Device device, bool begins);
 // hooks with these ids it will call.
 int64_t pass_number();
 int64_t count_hooks(const Dims& ids);
+// The node that the pass on this thread has come to, from its first hook to its last; null outside of a pass.
+Node* node_of_pass();
 // Calls f when the pass that runs on this thread has ended: of passes within passes the innermost. RuntimeError where
 // none runs.
 void call_after_pass(std::function<void()> f);

@@ -104,12 +104,23 @@ void ElementwiseNode::release_saved() {
   if (out_.defined()) out_.release();
 }
 
+const SavedTensor* ElementwiseNode::saved_as(const char* what) const {
+  for (int i = 0; i < 3; ++i) {
+    const SavedTensor& saved = i < 2 ? in_[i] : out_;
+    if (std::strcmp(what, kSavedNames[i]) == 0 && saved.was_saved()) return &saved;
+  }
+  return nullptr;
+}
 bool ElementwiseNode::find_saved(const char* what, Tensor* out) {
-  static const char* const names[] = {"self", "other"};
-  for (int i = 0; i < 2; ++i)
-    if (std::strcmp(what, names[i]) == 0 && in_[i].was_saved()) return *out = in_[i].get(), true;
-  if (std::strcmp(what, "result") == 0 && out_.was_saved()) return *out = out_.get(), true;
-  return false;
+  const SavedTensor* saved = saved_as(what);
+  if (saved) *out = saved->get();
+  return saved != nullptr;
+}
+std::vector<const char*> ElementwiseNode::saved_names() const {
+  std::vector<const char*> names;
+  for (const char* name : kSavedNames)
+    if (saved_as(name)) names.push_back(name);
+  return names;
 }
 
 TensorList ElementwiseNode::apply(TensorList& grads) {

@@ -27,9 +27,12 @@ class ElementwiseNode : public Node {
   TensorList apply(TensorList& grads) override;
   void release_saved() override;
   bool find_saved(const char* what, Tensor* out) override;
+  std::vector<const char*> saved_names() const override;
   void save_output(const Tensor& out);
 
  private:
+  static constexpr const char* kSavedNames[] = {"self", "other", "result"};
+  const SavedTensor* saved_as(const char* what) const;
   bool is_power_of_number() const;
   unsigned operands_read() const;  // bit k: the gradients that are wanted read operand k
 

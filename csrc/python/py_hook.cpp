@@ -151,6 +151,18 @@ void add_hook(std::vector<Ref<Hook>>& list, Ref<Hook> hook) {
                list.end());
   list.push_back(std::move(hook));
 }
+PyObject* functions_of(const std::vector<Ref<Hook>>& list) {
+  if (list.empty()) Py_RETURN_NONE;
+  const Owned collections(PyImport_ImportModule("collections"));
+  Owned functions(PyObject_CallMethod(collections.o, "OrderedDict", nullptr));
+  for (const Ref<Hook>& hook : list) {
+    const auto* f = static_cast<const PyHook*>(hook.get());
+    if (f->removed()) continue;
+    const Owned id(PyLong_FromVoidPtr(f->link().get()));
+    if (PyObject_SetItem(functions.o, id.o, f->callable()) < 0) throw PythonError{};
+  }
+  return functions.release();
+}
 std::vector<Ref<Hook>>& hooks_of_output(NodeHooks& hooks, int output) {
   for (NodeHooks::OfOutput& entry : hooks.tensor)
     if (entry.output == output) return entry.list;
@@ -178,6 +190,19 @@ PyObject* add_node_hook(Node& node, HookKind kind, PyObject* callable) {
   Ref<PyHook> hook = make_hook(kind, callable);
   add_hook(kind == HookKind::Pre ? node.hooks().pre : node.hooks().post, hook);
   return make_handle(hook);
+}
+
+PyObject* tensor_hooks(const Tensor& t) {
+  if (const Ref<Node>& node = grad_fn(t)) {
+    if (const NodeHooks* hooks = node->hooks_or_null())
+      for (const NodeHooks::OfOutput& entry : hooks->tensor)
+        if (entry.output == t.impl()->autograd->output) return functions_of(entry.list);
+    Py_RETURN_NONE;
+  }
+  return functions_of(t.impl()->autograd ? t.impl()->autograd->hooks : std::vector<Ref<Hook>>());
+}
+PyObject* post_accumulate_hooks(const Tensor& t) {
+  return functions_of(t.impl()->autograd ? t.impl()->autograd->post_accumulate : std::vector<Ref<Hook>>());
 }
 
 int visit_hook(const Ref<Hook>& hook, visitproc visit, void* arg) {

@@ -14,6 +14,10 @@ PyObject* add_tensor_hook(const Tensor& t, PyObject* callable);
 PyObject* add_post_accumulate_hook(const Tensor& t, PyObject* callable);
 PyObject* add_node_hook(Node& node, HookKind kind, PyObject* callable);  // Pre or Post
 
+// The functions by the numbers of their handles, as an OrderedDict; None where none were added.
+PyObject* tensor_hooks(const Tensor& t);
+PyObject* post_accumulate_hooks(const Tensor& t);
+
 // Shows the garbage collector the function of a hook that has no other owner.
 int visit_hook(const Ref<Hook>& hook, visitproc visit, void* arg);
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "autograd/engine.h"
 #include "python/function_node.h"
 #include "python/kept_object.h"
 #include "python/owned.h"
@@ -37,10 +38,12 @@ PyTypeObject* class_named(const std::string& name) {
   if (!type) {
     PyType_Slot slots[] = {{0, nullptr}};
     static auto& names = *new std::vector<std::unique_ptr<std::string>>;  // the type keeps the pointer
-    names.emplace_back(new std::string("strided.autograd." + name));
-    PyType_Spec spec = {names.back()->c_str(), sizeof(PyNode), 0, Py_TPFLAGS_DEFAULT, slots};
+    names.emplace_back(new std::string("builtins." + name));
+    const char* text = names.back()->c_str();
+    PyType_Spec spec = {text, sizeof(PyNode), 0, Py_TPFLAGS_DEFAULT, slots};
     const Owned bases(PyTuple_Pack(1, node_type));
     type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpecWithBases(&spec, bases.o)));
+    type->tp_name = text + std::strlen("builtins.");  // as errors call it
   }
   return type;
 }
@@ -62,6 +65,45 @@ PyObject* node_next(PyObject* o, void*) {
       PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), pair);
     }
     return tuple;
+  });
+}
+PyObject* node_call(PyObject* o, PyObject* args, PyObject* keywords) {
+  return guarded<PyObject*>(nullptr, [&] {
+    STRIDED_CHECK(!keywords || PyDict_GET_SIZE(keywords) == 0, TypeError, "keyword arguments are not supported");
+    const Ref<Node> node(&node_of(o));
+    const auto n = static_cast<size_t>(node->num_outputs());
+    STRIDED_CHECK(PyTuple_GET_SIZE(args) == static_cast<Py_ssize_t>(n), TypeError, "expected ", n, " arguments, got ",
+                  PyTuple_GET_SIZE(args), " instead");
+    TensorList grads(n);
+    for (size_t i = 0; i < n; ++i) {
+      PyObject* given = PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i));
+      if (given == Py_None) continue;
+      STRIDED_CHECK(is_tensor(given), TypeError, "argument ", i, " is not a Variable");
+      grads[i] = unwrap_gradient(given);
+    }
+    const TensorList result = call_node(*node, std::move(grads));
+    return result.size() == 1 ? wrap(result[0]) : tuple_of(result);
+  });
+}
+
+PyTypeObject* metadata_type = nullptr;
+PyObject* node_outputs(PyObject* o, void*) {
+  return guarded<PyObject*>(nullptr, [&] {
+    const Node& node = node_of(o);
+    Owned tuple(PyTuple_New(node.num_outputs()));
+    for (int i = 0; i < node.num_outputs(); ++i) {
+      const Node::Output& output = node.output(i);
+      PyObject* entry = checked(PyStructSequence_New(metadata_type));
+      PyTuple_SET_ITEM(tuple.o, i, entry);
+      Owned shape(PyList_New(output.shape.ndim()));
+      for (int k = 0; k < output.shape.ndim(); ++k) PyList_SET_ITEM(shape.o, k, PyLong_FromLongLong(output.shape[k]));
+      PyStructSequence_SetItem(entry, 0, wrap(output.dtype));
+      PyStructSequence_SetItem(entry, 1, wrap(output.device));
+      PyStructSequence_SetItem(entry, 2, shape.release());
+      PyStructSequence_SetItem(entry, 3, Py_NewRef(Py_False));
+      PyStructSequence_SetItem(entry, 4, Py_NewRef(Py_False));
+    }
+    return tuple.release();
   });
 }
 PyObject* node_metadata(PyObject* o, void*) {
@@ -113,6 +155,18 @@ PyObject* node_getattr(PyObject* o, PyObject* name) {
   return nullptr;
 }
 
+PyObject* node_dir(PyObject* o, PyObject*) {
+  return guarded<PyObject*>(nullptr, [&] {
+    const Owned names(PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__dir__", "O", o));
+    Owned list(PySequence_List(names.o));
+    for (const char* name : node_of(o).saved_names()) {
+      const Owned text(PyUnicode_FromFormat("_saved_%s", name));
+      if (PyList_Append(list.o, text.o) < 0) throw PythonError{};
+    }
+    return list.release();
+  });
+}
+
 template <HookKind Kind>
 PyObject* node_hook(PyObject* o, PyObject* callable) {
   return guarded<PyObject*>(nullptr, [&] { return add_node_hook(node_of(o), Kind, callable); });
@@ -120,6 +174,7 @@ PyObject* node_hook(PyObject* o, PyObject* callable) {
 
 PyMethodDef node_methods[] = {
     {"name", node_name, METH_NOARGS, "The operation's name, as 'MulBackward0'."},
+    {"__dir__", node_dir, METH_NOARGS, nullptr},
     {"_sequence_nr", node_sequence, METH_NOARGS, "Grows with the time the node was made."},
     {"register_hook", node_hook<HookKind::Post>, METH_O,
      "register_hook(f) -> handle: f(grad_inputs, grad_outputs) is called with two tuples after the node has run; it may return\n"
@@ -129,6 +184,8 @@ PyMethodDef node_methods[] = {
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef node_getset[] = {{"next_functions", node_next, nullptr,
                               "For each input: (the node that made it or None, which of its outputs).", nullptr},
+                             {"_input_metadata", node_outputs, nullptr,
+                              "For each output of the operation: dtype, device and shape of its gradient.", nullptr},
                              {"metadata", node_metadata, nullptr, "A dict for the user.", nullptr},
                              {"variable", node_variable, nullptr, "Of an AccumulateGrad node: the leaf.", nullptr},
                              {"requires_grad", node_requires_grad, nullptr, nullptr, nullptr},
@@ -220,9 +277,20 @@ void track(PyObject* tensor) {
 }
 
 void init_nodes(PyObject* module) {
+  static PyStructSequence_Field fields[] = {{"dtype", nullptr},
+                                            {"device", nullptr},
+                                            {"shape", nullptr},
+                                            {"is_nested_tensor", nullptr},
+                                            {"is_cpp_nested_tensor", nullptr},
+                                            {nullptr, nullptr}};
+  static PyStructSequence_Desc description = {"strided.autograd.graph._InputMetadata",
+                                              "What a node knows of an output of its operation.", fields, 5};
+  metadata_type =
+      reinterpret_cast<PyTypeObject*>(checked(reinterpret_cast<PyObject*>(PyStructSequence_NewType(&description))));
 #define SLOT(name, f) {Py_##name, reinterpret_cast<void*>(f)}
   PyType_Slot node_slots[] = {SLOT(tp_dealloc, node_dealloc),
                               SLOT(tp_repr, node_repr),
+                              SLOT(tp_call, node_call),
                               SLOT(tp_methods, node_methods),
                               SLOT(tp_getset, node_getset),
                               SLOT(tp_members, node_members),

@@ -262,6 +262,8 @@ PyGetSetDef tensor_getset[] = {
     ASK(grad_fn, get_grad_fn, "The step of the graph that made the tensor, or None."),
     ASK(output_nr, get_output_nr, "Which output of grad_fn the tensor is."),
     ASK(retains_grad, get_retains_grad, "True when the gradient of this result of an operation is kept."),
+    ASK(_backward_hooks, get_hooks, "The functions of register_hook, by the numbers of their handles; or None."),
+    ASK(_post_accumulate_grad_hooks, get_post_accumulate_hooks, "Those of register_post_accumulate_grad_hook."),
     ASK(_base, get_base, "The tensor this is a view of, or None."),
     {"layout", get_layout, nullptr, "Always strided.", nullptr},
     {"__dict__", get_dict, PyObject_GenericSetDict, nullptr, nullptr},

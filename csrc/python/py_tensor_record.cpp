@@ -132,7 +132,8 @@ PyObject* get_data(PyObject* o, void*) {
 }
 int set_data(PyObject* o, PyObject* value, void*) {
   return guarded<int>(-1, [&] {
-    STRIDED_CHECK(value && is_tensor(value), TypeError, "data must be set to a Tensor");
+    STRIDED_CHECK(value, RuntimeError, "Deleting tensor data is not allowed. Delete tensor instead!");
+    STRIDED_CHECK(is_tensor(value), TypeError, "Variable data has to be a tensor, but got ", short_type_name(value));
     const Tensor &t = unwrap(o), &v = unwrap(value);
     STRIDED_CHECK(!t.requires_grad() || is_floating(v.dtype()) || is_complex(v.dtype()), RuntimeError,
                   "data set to a tensor that requires gradients must be floating point or complex dtype");
@@ -159,6 +160,12 @@ PyObject* get_output_nr(PyObject* o, void*) {
 }
 PyObject* get_base(PyObject* o, void*) {
   return guarded<PyObject*>(nullptr, [&] { return wrap(Tensor(unwrap(o).impl()->base)); });
+}
+PyObject* get_hooks(PyObject* o, void*) {
+  return guarded<PyObject*>(nullptr, [&] { return tensor_hooks(unwrap(o)); });
+}
+PyObject* get_post_accumulate_hooks(PyObject* o, void*) {
+  return guarded<PyObject*>(nullptr, [&] { return post_accumulate_hooks(unwrap(o)); });
 }
 PyObject* method_is_view(PyObject* o, PyObject*) { return PyBool_FromLong(static_cast<bool>(unwrap(o).impl()->base)); }
 PyObject* method_retain_grad(PyObject* o, PyObject*) {

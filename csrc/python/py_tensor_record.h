@@ -19,6 +19,8 @@ PyObject* method_detach_in_place(PyObject* o, PyObject*);
 PyObject* get_grad_fn(PyObject* o, void*);
 PyObject* get_output_nr(PyObject* o, void*);
 PyObject* get_base(PyObject* o, void*);
+PyObject* get_hooks(PyObject* o, void*);
+PyObject* get_post_accumulate_hooks(PyObject* o, void*);
 PyObject* method_is_view(PyObject* o, PyObject*);
 PyObject* method_retain_grad(PyObject* o, PyObject*);
 PyObject* get_retains_grad(PyObject* o, void*);

@@ -62,6 +62,7 @@ class Node : public RefCounted {
   virtual TensorList apply(TensorList& grads) = 0;
   virtual void release_saved() {}
   virtual bool find_saved(const char* /*what*/, Tensor* /*out*/) { return false; }  // "self", "other", "result"
+  virtual std::vector<const char*> saved_names() const { return {}; }               // what find_saved finds
   virtual bool is_accumulator() const { return false; }                             // the end of the graph at a leaf
   virtual bool is_user_defined() const {
     return false;

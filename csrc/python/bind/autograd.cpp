@@ -38,20 +38,57 @@ std::vector<Tensor> run(const std::vector<Tensor>& outputs, const OptTensors& gr
   return run_backward(outputs, given, inputs, how);
 }
 
+// A tensor without values that stands at an edge of the graph, as an output or an input of a pass.
+Tensor at_output(Node& node, int output) {
+  const Node::Output& like = node.output(output);
+  Layout layout(like.shape);
+  for (int64_t& stride : layout.strides) stride = 0;
+  const Tensor out = make_view(empty({1}, like.dtype, like.device), layout);
+  AutogradMeta& meta = autograd_meta(out);
+  meta.grad_fn = Ref<Node>(&node);
+  meta.output = output;
+  return out;
+}
+Tensor at_edge(PyObject* object, int64_t output) {
+  Node& node = node_of(object);
+  STRIDED_CHECK(output >= 0 && output < node.num_outputs(), RuntimeError, "GradientEdge: ", node.name(), " has ",
+                node.num_outputs(), " outputs, got number ", output);
+  return at_output(node, static_cast<int>(output));
+}
+PyObject* current_node() { return wrap(Ref<Node>(node_of_pass())); }
+PyObject* gradient_node(const Tensor& x) { return wrap(gradient_edge(x).node); }
+
+// A tensor or an edge of the graph, as backward() and grad() take them.
+bool is_edge(PyObject* o) { return PyTuple_Check(o) && PyTuple_GET_SIZE(o) >= 2 && is_node(PyTuple_GET_ITEM(o, 0)); }
+Tensor at_place(PyObject* o) {
+  if (!is_edge(o)) {
+    STRIDED_CHECK(is_tensor(o), RuntimeError, "all inputs have to be Tensors or GradientEdges, but got ",
+                  short_type_name(o));
+    return unwrap(o);
+  }
+  const int64_t output = PyLong_AsLongLong(PyTuple_GET_ITEM(o, 1));
+  if (output == -1 && PyErr_Occurred()) throw PythonError{};
+  return at_edge(PyTuple_GET_ITEM(o, 0), output);
+}
+
 void backward(const Tensor& self, const std::optional<Tensor>& gradient, std::optional<bool> retain_graph,
-              bool create_graph, const std::optional<std::vector<Tensor>>& inputs) {
+              bool create_graph, PyObject* inputs) {
   Backward how;
   how.retain_graph = retain_graph.value_or(create_graph);
   how.create_graph = create_graph;
   how.accumulate = true;
-  STRIDED_CHECK(!inputs || !inputs->empty(), RuntimeError, "`inputs` argument to `backward()` cannot be empty.");
+  std::vector<Tensor> places;
+  if (inputs && inputs != Py_None) {
+    if (is_tensor(inputs) || is_edge(inputs)) {
+      places.push_back(at_place(inputs));
+    } else {
+      const Owned list(PySequence_List(inputs));
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.o); ++i) places.push_back(at_place(PyList_GET_ITEM(list.o, i)));
+      STRIDED_CHECK(!places.empty(), RuntimeError, "`inputs` argument to `backward()` cannot be empty.");
+    }
+  }
   warn_of_cycle({}, how);
-  run_backward({self}, {gradient.value_or(Tensor())}, inputs.value_or(std::vector<Tensor>()), how);
-}
-
-void backward_to(const Tensor& self, const Tensor& inputs, const std::optional<Tensor>& gradient,
-                 std::optional<bool> retain_graph, bool create_graph) {
-  backward(self, gradient, retain_graph, create_graph, std::vector<Tensor>{inputs});
+  run_backward({self}, {gradient.value_or(Tensor())}, places, how);
 }
 
 bool is_grad_on() { return grad_asked(); }
@@ -72,30 +109,11 @@ Tensor dual(const Tensor& x) {
   return out;
 }
 
-// A tensor without values that stands at an edge of the graph, as an output or an input of a pass.
-Tensor at_output(Node& node, int output) {
-  const Node::Output& like = node.output(output);
-  Layout layout(like.shape);
-  for (int64_t& stride : layout.strides) stride = 0;
-  const Tensor out = make_view(empty({1}, like.dtype, like.device), layout);
-  AutogradMeta& meta = autograd_meta(out);
-  meta.grad_fn = Ref<Node>(&node);
-  meta.output = output;
-  return out;
-}
-
 void queue_callback(PyObject* callable) {
   STRIDED_CHECK(PyCallable_Check(callable), TypeError, "queue_callback: a callable is required, got ",
                 Py_TYPE(callable)->tp_name);
   const auto held = std::make_shared<SharedOwned>(callable);
   call_after_pass([held] { const Owned result(PyObject_CallNoArgs(held->get())); });
-}
-
-Tensor at_edge(PyObject* object, int64_t output) {
-  Node& node = node_of(object);
-  STRIDED_CHECK(output >= 0 && output < node.num_outputs(), RuntimeError, "GradientEdge: ", node.name(), " has ",
-                node.num_outputs(), " outputs, got number ", output);
-  return at_output(node, static_cast<int>(output));
 }
 
 Tensor place_of(const Tensor& x) {
@@ -147,18 +165,16 @@ void bind_autograd() {
       "_backward(Tensor[] outputs, Tensor?[] grads, bool retain_graph, bool create_graph, Tensor[] inputs, bool accumulate=False)",
       "Runs the graph; the gradients of the inputs.", kFunction);
   def<&backward>(
-      "backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False, Tensor[]? inputs=None)",
+      "backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False, Any? inputs=None)",
       "Computes the gradient of this tensor with respect to the leaves it was computed from, and adds it to their .grad.\n\n"
       "gradient: the gradient of what follows with respect to this tensor, of its shape; may be left out for a single\n"
       "element. retain_graph: keep what the graph saved for another pass (default: create_graph). create_graph: the\n"
-      "gradients can be differentiated again. inputs: the only tensors whose .grad is added to.\n"
+      "gradients can be differentiated again. inputs: the only tensors whose .grad is added to; places in the graph\n"
+      "(autograd.graph.GradientEdge) stand for tensors.\n"
       "RuntimeError for a tensor of several elements without a gradient, for a gradient of another shape or device, and for a\n"
       "graph whose saved tensors were freed by an earlier pass or changed in place.\n\n"
       ">>> x = strided.tensor([1., 2.], requires_grad=True)\n>>> (x * x).sum().backward()\n>>> x.grad\ntensor([2., 4.])",
       kMethod);
-  def<&backward_to>(
-      "backward(Tensor self, *, Tensor inputs, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False)",
-      "With respect to a single tensor.", kMethod);
   // The methods are with the Tensor type, which calls them without matching arguments.
   def<&detach>("detach(Tensor input)", "The same memory without the record for autograd.", kFunction);
   def<&detach_>("detach_(Tensor input)",
@@ -174,6 +190,7 @@ void bind_autograd() {
       "not be saved for a backward pass; ``clone()`` gives an ordinary one.");
   def<&count_writes>("_count_writes(Tensor input)", "_version, of inference tensors too.", kFunction);
   def<&set_grad>("_set_grad_enabled(bool mode)", "Switches recording on or off for this thread.", kFunction);
+  def<&current_node>("_current_node()", "The node that the running backward pass has come to, or None.", kFunction);
   def<&pass_number>("_pass_number()", "Which backward pass runs on this thread; 0: none.", kFunction);
   def<&pass_fills_leaves>("_pass_fills_leaves()",
                           "Whether the running pass is for the .grad of all leaves, not for chosen tensors.",
@@ -181,6 +198,7 @@ void bind_autograd() {
   def<&queue_callback>("_queue_callback(Any callable)", "Calls it when the running pass has ended.", kFunction);
   def<&count_hooks>("_count_hooks(int[] ids)", "How many of these hooks the running pass comes by.", kFunction);
   def<&at_edge>("_at_edge(Any node, int output_nr)", "A tensor that stands at an edge of the graph.", kFunction);
+  def<&gradient_node>("_gradient_node(Tensor x)", "The node where the gradient of the tensor arrives.", kFunction);
   def<&place_of>("_place_of(Tensor x)", "A tensor that stays at x's place in the graph when x is written to.",
                  kFunction);
   def<&leads_elsewhere>("_leads_elsewhere(Tensor[] outputs, Tensor[] inputs)",

@@ -203,6 +203,16 @@ class _Functions:
         return self.AccumulateGrad
 
 
+def _current_graph_task_id() -> int:
+    """The number of the backward pass that runs on this thread; -1 outside of one."""
+    return _C.functions["_pass_number"]() - 1
+
+
+def _current_autograd_node() -> Any:
+    """The node that this pass has come to, or None."""
+    return _C.functions["_current_node"]()
+
+
 def _get_accelerator(check: bool | None = None) -> _C.device:
     """The device of ``accelerator.current_accelerator``, or the CPU.
 
@@ -235,6 +245,8 @@ def install() -> None:
         _mps_is_available,
         _get_default_device,
         _get_accelerator,
+        _current_graph_task_id,
+        _current_autograd_node,
         _show_config,
         _parallel_info,
         *map(_jit_switch, ("_jit_set_profiling_executor", "_jit_set_profiling_mode")),
@@ -248,5 +260,6 @@ def install() -> None:
     for name in ("is_grad_enabled", "is_inference_mode_enabled", "_set_grad_enabled"):
         setattr(_C, name, _C.functions[name])
     _C._functions = _Functions()
-    _C._TensorBase, _C._TensorMeta = _C.Tensor, type(_C.Tensor)
+    _C._TensorBase = _C.TensorBase = _C.Tensor
+    _C.StorageBase, _C._TensorMeta = StorageBase, type(_C.Tensor)
     _C._VariableFunctions, _C._nn = _VariableFunctions(), _Networks()

@@ -46,7 +46,7 @@ _run, _zeros_like = _C.functions["_backward"], _C.functions["zeros_like"]
 def _list(x):
     """Tensors, or places in the graph, as a list of tensors."""
     x = [x] if isinstance(x, (_C.Tensor, graph.GradientEdge)) else list(x)
-    return [_C.functions["_at_edge"](*t) if isinstance(t, graph.GradientEdge) else t for t in x]
+    return [_C.functions["_at_edge"](t.node, t.output_nr) if isinstance(t, graph.GradientEdge) else t for t in x]
 
 
 def _inputs(x):

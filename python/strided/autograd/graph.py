@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 from .. import _C
+from ..utils.hooks import RemovableHandle
 
 if TYPE_CHECKING:
     from .._typing import Any, Callable, Iterable, Iterator, Sequence, Tensor
@@ -122,10 +123,12 @@ def allow_mutation_on_saved_tensors() -> Iterator[_Kept]:
 
 
 class GradientEdge(NamedTuple):
-    """A place in the graph: a node, and which of its outputs."""
+    """A place in the graph: a node, and which of its outputs. A node keeps the graph behind it alive, so
+    `ownership_token` is None."""
 
     node: Node
     output_nr: int
+    ownership_token: Any = None
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
@@ -133,32 +136,40 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     .grad."""
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    if tensor.grad_fn is None:
-        node, output = tensor.view_as(tensor).grad_fn.next_functions[0]
-        return GradientEdge(node, output)
-    return GradientEdge(tensor.grad_fn, tensor.output_nr)
+    return GradientEdge(_C.functions["_gradient_node"](tensor), tensor.output_nr)
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Counts a change of the tensor (or of each of several) that autograd could not see, made through a foreign
     pointer."""
-    for t in (tensor,) if isinstance(tensor, _C.Tensor) else tensor:
+    if isinstance(tensor, _C.Tensor):
+        tensor = (tensor,)
+    elif not hasattr(tensor, "__iter__"):
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
+    for t in tensor:
+        if not isinstance(t, _C.Tensor):
+            raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
         _C.functions["_bump_version"](t)
 
 
-class _Handles(tuple):
+class _MultiHandle(RemovableHandle):
+    def __init__(self, handles: Sequence[Any]) -> None:
+        self.handles = tuple(handles)
+
     def remove(self) -> None:
-        for handle in self:
+        for handle in self.handles:
             handle.remove()
 
-    def __enter__(self) -> _Handles:
-        return self
+    def __getstate__(self) -> Any:
+        return self.handles
 
-    def __exit__(self, *exc: object) -> None:
-        self.remove()
+    def __setstate__(self, state: Any) -> None:
+        self.handles = state
 
 
-def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[[Any], Any], *, mode: str = "all") -> _Handles:
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[[Any], Any], *, mode: str = "all"
+) -> RemovableHandle:
     """Calls fn once in a backward pass that reaches any of the tensors: mode "all": with the list of their gradients
     (None for one that gets none) when the last has arrived; mode "any": with the first gradient that arrives.
 
@@ -166,6 +177,9 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[[Any], Any]
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    tensors = tuple(tensors)
+    if not all(t.requires_grad for t in tensors):  # before any hook is there
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     lock = threading.Lock()
     ids = []  # of the hooks: what held the tensors or nodes themselves would keep them alive
     passes = {}  # number of a pass: [how many gradients are still awaited, those that have come]
@@ -190,6 +204,6 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[[Any], Any]
 
         return hook
 
-    handles = _Handles(t.register_hook(hook_for(i)) for i, t in enumerate(tensors))
-    ids.extend(handle.id for handle in handles)
+    handles = _MultiHandle([t.register_hook(hook_for(i)) for i, t in enumerate(tensors)])
+    ids.extend(handle.id for handle in handles.handles)
     return handles
