@@ -101,9 +101,11 @@ std::vector<std::optional<Tensor>> to_optional_tensors(PyObject* o) {
   return out;
 }
 
+bool is_number_tensor(PyObject* o) { return is_tensor(o) && unwrap(o).numel() == 1 && !unwrap(o).requires_grad(); }
+
 bool accepts_double(PyObject* o) {
   if (PyFloat_Check(o) || PyLong_Check(o)) return true;
-  if (is_tensor(o)) return unwrap(o).numel() == 1 && !is_complex(unwrap(o).dtype());
+  if (is_tensor(o)) return is_number_tensor(o) && !is_complex(unwrap(o).dtype());
   return is_number(o) && !PyComplex_Check(o);
 }
 

@@ -78,9 +78,18 @@ std::string misfit(const Overload& o, int i, PyObject* arg, bool by_keyword, boo
       if (PyObject* item = PySequence_Fast_GET_ITEM(arg, k); !is_tensor(item))
         return "expected Tensor as element " + std::to_string(k) + " in argument " + std::to_string(at) + ", but got " +
                type_name(item);
-  return said_name(o) + "(): argument '" + p.name + "'" +
-         (by_keyword ? "" : " (position " + std::to_string(at + 1) + ")") + " must be " + type + ", not " +
-         type_name(arg);
+  const std::string start = said_name(o) + "(): argument '" + p.name + "'";
+  const std::string place = by_keyword ? "" : " (position " + std::to_string(at + 1) + ")";
+  if (type == "tuple of ints" && (PyTuple_Check(arg) || PyList_Check(arg)))
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(arg); ++k) {
+      PyObject* item = PySequence_Fast_GET_ITEM(arg, k);
+      if (detail::is_size_like(item)) continue;
+      if (k == 0)
+        return start + place + " must be " + type + ", but found element of type " + type_name(item) + " at pos 0";
+      return start + " failed to unpack the object at pos " + std::to_string(k + 1) + " with error \"type must be " +
+             type + ",but got " + type_name(item) + "\"";
+    }
+  return start + place + " must be " + type + ", not " + type_name(arg);
 }
 
 // What slots own while a call runs.

@@ -82,6 +82,7 @@ bool accepts_tensors(PyObject* o);
 std::vector<Tensor> to_tensors(PyObject* o);
 bool accepts_optional_tensors(PyObject* o);
 std::vector<std::optional<Tensor>> to_optional_tensors(PyObject* o);
+bool is_number_tensor(PyObject* o);  // of one element; none that wants a gradient, which it would not get
 bool accepts_double(PyObject* o);
 double to_double(PyObject* o);
 bool accepts_bool(PyObject* o);
@@ -124,7 +125,7 @@ struct From<Operand> {
 template <>
 struct From<Scalar> {
   static constexpr Notation notation{"Number", false};
-  static bool accepts(PyObject* o) { return is_number(o) || (is_tensor(o) && unwrap(o).numel() == 1); }
+  static bool accepts(PyObject* o) { return is_number(o) || is_number_tensor(o); }
   static Scalar get(PyObject* o) { return is_tensor(o) ? item(unwrap(o)) : to_scalar(o); }
 };
 template <>

@@ -6,6 +6,7 @@
 
 #include "backend/backend.h"
 #include "backend/samplers.h"
+#include "base/warning.h"
 #include "core/convert.h"
 #include "core/random.h"
 #include "ops/call.h"
@@ -139,6 +140,18 @@ void check_bounds(DType t, int64_t from, int64_t last) {
   };
   STRIDED_CHECK(inside(from), RuntimeError, "from is out of bounds for ", info_of(t).type_name);
   STRIDED_CHECK(inside(last), RuntimeError, "to - 1 is out of bounds for ", info_of(t).type_name);
+  if (!is_floating(t)) return;
+  const int digits = info_of(t).digits;
+  const auto is_exact = [&](int64_t v) { return v >= -(int64_t{1} << digits) && v <= int64_t{1} << digits; };
+  const auto warn_of = [&](const std::string& what) {
+    const std::string power = "2^" + std::to_string(digits);
+    warn(what + " is out of bounds [-(" + power + "), " + power + "]. Due to precision limitations " +
+         info_of(t).type_name +
+         " can support discrete uniform distribution only within this range. This warning will become an error in "
+         "version 1.7 release, please fix the code in advance");
+  };
+  if (!is_exact(from)) warn_of("from");
+  if (!is_exact(last)) warn_of("to - 1");
 }
 
 void check_std(double std) { STRIDED_CHECK(std >= 0, RuntimeError, "normal expects std >= 0.0, but found std ", std); }

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from .. import _C
+from .._calls.once import warn_once_of
 from .._calls.overrides import seen_by_modes
 from .._objects import storage
 
@@ -165,6 +166,12 @@ def asarray(
     t = _shared(obj)
     if requires_grad is None:
         requires_grad = isinstance(obj, _C.Tensor) and obj.requires_grad
+        if requires_grad:
+            warn_once_of(
+                "asarray",
+                "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass "
+                "requires_grad=False explicitly to get the old behavior and silence this warning.",
+            )
     if t is None and not isinstance(obj, (int, float, complex, list, tuple)):
         try:
             view = memoryview(obj)
@@ -178,7 +185,10 @@ def asarray(
         return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
     made = _f["_convert"](t, dtype, _default_device() if device is None else device, bool(copy))
     if copy is False and made is not t:
-        raise ValueError("can't alias tensor with other dtype or device without a copy.")
+        if made.device != t.device:
+            raise ValueError(f"can't alias tensor from device '{t.device}' to '{made.device}'.")
+        names = t.dtype._cpp_name, made.dtype._cpp_name
+        raise ValueError(f"can't alias tensor with dtype '{names[0]}' into dtype '{names[1]}'.")
     if not requires_grad:
         return made.detach() if made.requires_grad else made
     if made.requires_grad:
@@ -256,13 +266,21 @@ def _is_size(x):
     return True
 
 
-def _legacy(dtype, args, kwargs):
-    device = kwargs.pop("device", None)
+def _legacy(dtype, args, kwargs, device=_CPU):
+    """device: where tensors of the type are; device= may only say which one of its kind."""
+    asked = kwargs.pop("device", None)
     if not args and "size" in kwargs:
         args = (_f["empty"](kwargs.pop("size"), device="meta").shape,)
     if kwargs:
         raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    _check("new", None, device)
+    _check("new", None, asked)
+    if asked is not None:
+        asked = _C.device(asked)
+        if asked.type != device.type:
+            raise RuntimeError(
+                f"legacy constructor expects device type: {device.type} but device type: {asked.type} was passed"
+            )
+        device = asked
     wanted, dtype = dtype, dtype or _f["get_default_dtype"]()
     if not args:
         made = _f["empty"]((0,), dtype=dtype, device=_CPU)
@@ -283,7 +301,7 @@ def _legacy(dtype, args, kwargs):
             made = _C.tensor_from_object(args[0], dtype)
     else:
         made = _f["empty"](args, dtype=dtype, device=_CPU)
-    return made if device is None else _f["_convert"](made, None, device, False)
+    return _f["_convert"](made, None, device, False)
 
 
 _C.set_hook("legacy_constructor", lambda *args, **kwargs: _legacy(None, args, kwargs))
@@ -296,9 +314,7 @@ class _TypedMeta(type):
         )
 
     def __call__(cls, *args, **kwargs):
-        if cls.kind != "cpu":
-            kwargs.setdefault("device", cls.kind)
-        return _legacy(cls.dtype, args, kwargs)
+        return _legacy(cls.dtype, args, kwargs, _C.device(cls.kind))
 
     def __repr__(cls):
         return f"<class '{cls.__module__}.{cls.__name__}'>"

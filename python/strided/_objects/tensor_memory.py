@@ -245,8 +245,7 @@ def new(self, *args: Any, **kwargs: Any) -> Tensor:
     new_tensor()."""
     from .._functions.creation import _legacy
 
-    kwargs.setdefault("device", self.device)
-    return _legacy(self.dtype, args, kwargs)
+    return _legacy(self.dtype, args, kwargs, self.device)
 
 
 def module_load(self, other: Tensor, assign: bool = False) -> Tensor:

@@ -15,6 +15,20 @@ def attention(T, bias_k, bias_v):
 
 
 CALLS = {
+    "tolerance with a gradient": lambda T: T.isclose(T.ones(1), T.ones(1), 1.5, T.tensor(1.0, requires_grad=True)),
+    "exponent with a gradient": lambda T: T.renorm(T.ones(2, 2), T.tensor(1.0, requires_grad=True), 0, 1.0),
+    "slope with a gradient": lambda T: T.nn.functional.leaky_relu(T.ones(1), T.ones(1, requires_grad=True)),
+    "device of another type": lambda T: T.DoubleTensor([1], device="meta"),
+    "new on another device": lambda T: T.ones(1).new([1], device="meta"),
+    "a copy of another dtype": lambda T: T.asarray(T.ones(1), dtype=T.float64, copy=False),
+    "a copy on another device": lambda T: T.asarray(T.ones(1), device="meta", copy=False),
+    "first size": lambda T: T.ones((3.0, 4)),
+    "second size": lambda T: T.empty([3, "a"]),
+    "second dim": lambda T: T.ones(1).sum((0, 1.5)),
+    "first of dims to flip": lambda T: T.flip(T.ones(2), [1.5]),
+    "second of shifts": lambda T: T.roll(T.ones(2), (1, 2.0)),
+    "first length of a transform": lambda T: T.fft.fftn(T.ones(2, 2), (1.5,)),
+    "size by keyword": lambda T: T.zeros(size=(1, None)),
     "cat tensor": lambda T: T.cat(T.ones(2)),
     "cat number": lambda T: T.cat(3),
     "cat none": lambda T: T.cat([T.ones(2), None]),
