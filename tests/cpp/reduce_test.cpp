@@ -31,7 +31,7 @@ typename Op::template State<T> by_definition(const T* x, int64_t n, int64_t step
   S s = Op::template identity<S>();
   for (int64_t i = 0; i < n; ++i) {
     const compute_t<T> v = static_cast<compute_t<T>>(x[i * step]);
-    if constexpr (Op::info.walk == ReduceAlgorithm::Index) s = Op::combine(s, Op::template map<S>(v, 0, i));
+    if constexpr (Op::info.algorithm == ReduceAlgorithm::Index) s = Op::combine(s, Op::template map<S>(v, 0, i));
     else s = Op::combine(s, Op::template map<S>(v, 0));
   }
   return s;
@@ -81,7 +81,7 @@ void check(double tolerance) {
           else
             ASSERT_NEAR(got, want, tolerance * (1 + std::abs(want)))
                 << Op::info.name << ' ' << n_keep << " x " << n_red << " strides " << stride.keep << ' ' << stride.red;
-          if constexpr (Op::info.walk == ReduceAlgorithm::Index) {
+          if constexpr (Op::info.algorithm == ReduceAlgorithm::Index) {
             S mine;
             std::memcpy(&mine, acc.data() + i * k.acc_size, sizeof(S));
             ASSERT_EQ(mine.index, s.index) << Op::info.name << ' ' << n_keep << " x " << n_red;
