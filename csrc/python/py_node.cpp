@@ -159,7 +159,8 @@ PyObject* node_dir(PyObject* o, PyObject*) {
   return guarded<PyObject*>(nullptr, [&] {
     const Owned names(PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__dir__", "O", o));
     Owned list(PySequence_List(names.o));
-    for (const char* name : node_of(o).saved_names()) {
+    if (as_node(o)->raw == nullptr) return list.release();  // a context outside of the graph
+    for (const char* name : as_node(o)->raw->saved_names()) {
       const Owned text(PyUnicode_FromFormat("_saved_%s", name));
       if (PyList_Append(list.o, text.o) < 0) throw PythonError{};
     }
