@@ -55,6 +55,10 @@ def test_errors_of_scripted_modules_are_jit_errors():
         with pytest.raises(torch.jit.Error, match="^bad shape$") as caught:
             torch.nn.Sequential(copy.copy(module))(torch.ones(2))
         assert isinstance(caught.value, AssertionError) and isinstance(caught.value.__cause__, AssertionError)
+        with pytest.raises(AttributeError, match="no attribute 'save'; strided has no TorchScript"):
+            module.save("module.pt")
+    with pytest.raises(AttributeError, match="no attribute 'save'$"):
+        plain.save("module.pt")
 
 
 def test_decorators_change_nothing():

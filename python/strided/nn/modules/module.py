@@ -273,7 +273,8 @@ class Module(StateDicts, HookRegistration):
             return found[name]
         if name in (found := state.get("_buffers", ())):
             return found[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        why = "; strided has no TorchScript, jit gives back the module itself" if "_scripted" in state else ""
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{why}")
 
     def _forget(self, name, *kinds):
         for kind in kinds:
