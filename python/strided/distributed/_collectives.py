@@ -19,7 +19,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Together:
+class RequestGroup:
     """Several requests as one."""
 
     def __init__(self, requests: Sequence[Request]) -> None:
@@ -37,7 +37,7 @@ class Work:
     """A call that was begun: ``wait()`` returns when its tensors may be used."""
 
     def __init__(
-        self, request: Request | Together | None = None, result: Sequence[Tensor] = (), source: Any = -1
+        self, request: Request | RequestGroup | None = None, result: Sequence[Tensor] = (), source: Any = -1
     ) -> None:
         self._request, self._result, self._source = request, list(result), source
         self._error: BaseException | None = None
@@ -197,7 +197,7 @@ def all_reduce_coalesced(
         return None
     requests = [pg.communicator.start_all_reduce(t, name) for t in tensors]
     if async_op:
-        return Work(Together(requests), tensors)
+        return Work(RequestGroup(requests), tensors)
     for request in requests:
         request.wait()
     return None

@@ -43,38 +43,38 @@ class _Note:
 note = _Note()
 
 
-class Farewells:
-    """Ranks that end while others wait for them say so: those would wait for ever.
+class ExitNotices:
+    """Messages of ranks that end to ranks that still run, which would wait for them for ever.
 
-    At its end each rank joins a barrier. Where it is not passed soon, somebody still works or waits, and is told.
+    At its end each rank joins a barrier. If the others do not join within LEAVING seconds, it sends each of them one.
     """
 
     def __init__(self, mpi: Any) -> None:
         self._mpi, self._comm = mpi, mpi.COMM_WORLD.Dup()
-        self._gone: set[int] = set()
+        self._ended: set[int] = set()
         if self._comm.Get_size() > 1:
             atexit.register(self._leave)
 
     def _leave(self) -> None:
         if self._mpi.Is_finalized():
             return
-        end, told = self._comm.Ibarrier(), []
+        end, sent = self._comm.Ibarrier(), []
         begin = time.monotonic()
         while not end.Test():
             waited = time.monotonic() - begin
-            if not told and waited > LEAVING:
+            if not sent and waited > LEAVING:
                 others = (r for r in range(self._comm.Get_size()) if r != self._comm.Get_rank())
-                told = [self._comm.Isend([bytearray(1), 1, self._mpi.BYTE], r) for r in others]
+                sent = [self._comm.Isend([bytearray(1), 1, self._mpi.BYTE], r) for r in others]
             time.sleep(1e-4 if waited < 0.05 else 2e-3)
-        self.gone()  # takes what came meanwhile
+        self.ended_ranks()  # takes what came meanwhile
 
-    def gone(self) -> set[int]:
-        """Ranks that have said so, by their numbers in MPI's world."""
+    def ended_ranks(self) -> set[int]:
+        """Ranks whose notices have come, by their numbers in MPI's world."""
         status = self._mpi.Status()
         while self._comm.Iprobe(self._mpi.ANY_SOURCE, self._mpi.ANY_TAG, status):
             self._comm.Recv([bytearray(1), 1, self._mpi.BYTE], status.Get_source(), status.Get_tag())
-            self._gone.add(status.Get_source())
-        return self._gone
+            self._ended.add(status.Get_source())
+        return self._ended
 
 
 def ended(comm: Any, ranks: list[int]) -> RankError:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from .. import _C
 from ._checks import DistError, MismatchError, TimeoutExpired, check_headers
 from ._comm import Communicator, Request
-from ._ending import GRACE, Farewells, ended, note
+from ._ending import GRACE, ExitNotices, ended, note
 
 if TYPE_CHECKING:
     from .._typing import Any
@@ -86,7 +86,7 @@ class MPIRequest(Request):
 class MPICommunicator(Communicator):
     """A Communicator over one of MPI's."""
 
-    _farewells: Farewells | None = None  # of the process
+    _exit_notices: ExitNotices | None = None  # of the process
     _members: list[int] | None = None
     _queue: Any = None  # of its sums that go on
     _going: list[Any] = []  # the lanes of all communicators
@@ -114,7 +114,7 @@ class MPICommunicator(Communicator):
 
     def _gone(self):
         """The ranks of this communicator that have ended, by their numbers in it."""
-        gone = MPICommunicator._farewells.gone() if MPICommunicator._farewells is not None else None
+        gone = MPICommunicator._exit_notices.ended_ranks() if MPICommunicator._exit_notices is not None else None
         return [r for r, member in enumerate(self.members()) if member in gone] if gone else []
 
     def members(self):
@@ -396,7 +396,7 @@ def world(checks: bool, timeout: float) -> MPICommunicator:
     """The communicator of all processes of the job; an error that nobody catches ends the job from here on."""
     comm = MPICommunicator(_mpi().COMM_WORLD.Dup(), "world", None, checks, timeout)
     if comm.size > 1:
-        MPICommunicator._farewells = Farewells(_mpi())
+        MPICommunicator._exit_notices = ExitNotices(_mpi())
         before = sys.excepthook
 
         def hook(kind, error, trace):

@@ -88,7 +88,7 @@ class _Links:
     def _read(self) -> None:
         with selectors.DefaultSelector() as selector:
             for rank, link in self.peers.items():
-                selector.register(link, selectors.EVENT_READ, _Coming(self, rank, link))
+                selector.register(link, selectors.EVENT_READ, _FrameReader(self, rank, link))
             left = len(self.peers)
             while left:
                 for key, _ in selector.select():
@@ -162,8 +162,8 @@ class _Links:
             raise ended(comm, [comm._ranks.index(dest)]) from None
 
 
-class _Coming:
-    """The frames of one connection, as they come."""
+class _FrameReader:
+    """Reads the frames of one connection."""
 
     def __init__(self, links: _Links, rank: int, link: socket.socket) -> None:
         self._links, self.rank, self._link = links, rank, link
