@@ -259,13 +259,12 @@ void take(Step& step, Mode::Kind kind, double factor, bool align, bool antialias
   else take_cubic<T>(step, factor, align);
 }
 
-// As in PyTorch an axis that keeps its length stays as it is: 5 elements times 1.13 are 5.
-bool ignores_factor(Mode::Kind kind, bool antialias_or_bytes, int64_t from, int64_t to) {
-  const bool is_sum = kind != Mode::Nearest && kind != Mode::Exact;
-  return to == from && is_sum && (kind != Mode::Cubic || antialias_or_bytes);
-}
-
 }  // namespace
+
+double resizing_factor(const std::string& mode, double factor, bool antialias_or_bytes, int64_t from, int64_t to) {
+  const bool moves = mode == "nearest" || mode == "nearest-exact" || (mode == "bicubic" && !antialias_or_bytes);
+  return from == to && !moves ? 0 : factor;
+}
 
 Tensor resize(const Tensor& x, const Dims& sizes, const std::vector<double>& factors, const std::string& mode,
               bool align, bool antialias) {
@@ -286,8 +285,7 @@ Tensor resize(const Tensor& x, const Dims& sizes, const std::vector<double>& fac
     step.from = x.size(i + 2);
     step.to = sizes[at];
     if (step.to < 1) return {};
-    double factor = factors[at];
-    if (ignores_factor(how->kind, antialias || bytes, step.from, step.to)) factor = 0;
+    const double factor = resizing_factor(mode, factors[at], antialias || bytes, step.from, step.to);
     if (step.to == step.from && (factor == 0 || factor == 1)) continue;
     if (nearest) {
       take_nearest(step, factor, how->kind == Mode::Exact);

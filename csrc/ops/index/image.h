@@ -12,6 +12,9 @@
 
 namespace strided {
 
+// The factor by which an axis is resized in a mode of nn.functional.interpolate, 0 where the sizes say it. As in
+// PyTorch, most modes leave an axis that keeps its length as it is: 5 elements times 1.13 are 5.
+double resizing_factor(const std::string& mode, double factor, bool antialias_or_bytes, int64_t from, int64_t to);
 // nn.functional.interpolate. factors: of the axes, 0 where the sizes say it.
 Tensor resize(const Tensor& x, const Dims& sizes, const std::vector<double>& factors, const std::string& mode,
               bool align, bool antialias);

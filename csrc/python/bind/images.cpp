@@ -121,6 +121,9 @@ void bind_images() {
   def<&interpolate>(
       "_interpolate(Tensor input, Any? size=None, Any? scale_factor=None, str mode='nearest', Any? align_corners=None, Any? recompute_scale_factor=None, bool antialias=False)",
       "nn.functional.interpolate.", kFunction);
+  def<&resizing_factor>("_resizing_factor(str mode, float factor, bool antialias_or_bytes, int size, int out) -> float",
+                        "The factor by which nn.functional.interpolate resizes an axis; 0: as the sizes say.",
+                        kFunction);
   def<&unfold_image>("_unfold(Tensor input, Any kernel_size, Any dilation=1, Any padding=0, Any stride=1)",
                      "nn.functional.unfold.", kFunction);
   def<&shuffle<pixel_shuffle>>("_pixel_shuffle(Tensor input, Any upscale_factor)", "nn.functional.pixel_shuffle.",

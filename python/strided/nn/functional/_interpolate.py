@@ -38,18 +38,13 @@ def _cubic(t, a=_KEYS):
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
-_resize = _C.functions["_interpolate"]
+_resize, _resizing_factor = _C.functions["_interpolate"], _C.functions["_resizing_factor"]
 
 
 def _scale(n, out, factor, align):
     if align:
         return (n - 1) / (out - 1) if out > 1 else 0.0
     return 1.0 / factor if factor else n / out
-
-
-def _ignores_factor(mode, antialias_or_bytes, n, out):
-    """As in PyTorch an axis that keeps its length stays as it is: 5 elements times 1.13 are 5."""
-    return out == n and mode in _AXES and (mode != "bicubic" or antialias_or_bytes)
 
 
 def _sources(out, scale, align, dtype, device):
@@ -274,13 +269,12 @@ def interpolate(
     if resized is None:  # a result that no memory holds is refused before weights are listed
         strided.empty((*input.shape[:2], *sizes), dtype=dtype, device=input.device)
     for i in range(axes - 1, -1, -1) if resized is None else ():
-        out, factor, axis = sizes[i], factors[i], i + 2
-        if _ignores_factor(mode, antialias or whole, input.size(axis), out):
-            factor = None
+        out, axis = sizes[i], i + 2
+        factor = _resizing_factor(mode, factors[i] or 0.0, antialias or whole, input.size(axis), out)
         if antialias:
             input = _antialiased(input, axis, out, factor, align, mode, whole)
         elif mode in _AXES:
-            if out == input.size(axis) and factor in (None, 1.0):
+            if out == input.size(axis) and factor in (0, 1):
                 continue
             mix = _of_bytes if whole else _mixed
             input = (_bicubic if mode == "bicubic" else _linear)(input, axis, out, factor, align, mix)
