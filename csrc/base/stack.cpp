@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 
 #if defined(__GLIBC__)
 #include <pthread.h>

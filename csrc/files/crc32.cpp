@@ -1,7 +1,6 @@
 #include "files/crc32.h"
 
 #include <array>
-#include <cstring>
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 
 #include "files/crc32.h"
 #include "files/zip.h"

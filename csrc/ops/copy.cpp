@@ -1,6 +1,5 @@
 #include "ops/copy.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "backend/backend.h"

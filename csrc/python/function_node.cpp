@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "ops/record.h"
-#include "python/py_hook.h"
 
 namespace strided::python {
 namespace {

@@ -1,6 +1,5 @@
 #include "python/fused.h"
 
-#include <cstring>
 #include <string>
 
 #include "autograd/fused_gradient.h"

@@ -1,7 +1,6 @@
 #include "python/memory_format.h"
 
 #include "ops/copy.h"
-#include "ops/factory.h"
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/shape/view.h"

@@ -4,7 +4,6 @@
 #include <new>
 #include <string_view>
 
-#include "core/allocator.h"
 #include "ops/copy.h"
 #include "python/function.h"
 #include "python/owned.h"

@@ -6,7 +6,6 @@
 #include <iterator>
 #include <map>
 
-#include "core/promotion.h"
 #include "python/function.h"
 #include "python/py_tensor.h"
 

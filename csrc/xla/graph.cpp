@@ -1,7 +1,6 @@
 #include "xla/graph.h"
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 #include <unordered_map>
 

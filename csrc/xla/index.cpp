@@ -1,5 +1,4 @@
 // Gathers, scatters and masks.
-#include <memory>
 #include <string>
 
 #include "xla/memory.h"

@@ -1,6 +1,5 @@
 // LU factorisations and what is solved with them.
 #include <algorithm>
-#include <limits>
 #include <string>
 
 #include "xla/loop.h"

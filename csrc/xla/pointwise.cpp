@@ -1,5 +1,4 @@
 // Elementwise operations, copies, and what is made of positions.
-#include <string>
 
 #include "backend/elementwise.h"
 #include "xla/elementwise.h"

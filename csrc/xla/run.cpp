@@ -1,5 +1,4 @@
 // Programs as they are run: found again by what they are made of, compiled where they are new.
-#include <cstring>
 #include <unordered_map>
 
 #include "base/parallel.h"

@@ -1,6 +1,5 @@
 // Sorts, what is taken from sorted rows, and look-ups in them.
 #include <limits>
-#include <string>
 
 #include "xla/loop.h"
 #include "xla/memory.h"

@@ -1,5 +1,4 @@
 // Texts of operations, each kept once: Note [Texts] in graph.h.
-#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 

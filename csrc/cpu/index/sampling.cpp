@@ -1,6 +1,5 @@
 // Images of other sizes: sums of a few weighted elements along an axis; convolutions of channels one by one.
 #include <cstring>
-#include <type_traits>
 
 #include "base/math.h"
 #include "cpu/kernels.h"

@@ -6,7 +6,6 @@
 #include "backend/sort_keys.h"
 #include "base/parallel.h"
 #include "cpu/sort/select.h"
-#include "cpu/sort/short_rows.h"
 
 namespace strided {
 namespace cpu {

@@ -1,5 +1,4 @@
 // Indexing one axis by a vector: index_select, index_add, index_copy, index_fill, index_reduce.
-#include <algorithm>
 
 #include "ops/copy.h"
 #include "ops/factory.h"

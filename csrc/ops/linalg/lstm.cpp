@@ -2,7 +2,6 @@
 
 #include "backend/network_plans.h"
 #include "ops/copy.h"
-#include "ops/factory.h"
 #include "ops/linalg/matmul.h"
 #include "ops/shape/view.h"
 

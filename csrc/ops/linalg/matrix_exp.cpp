@@ -1,5 +1,4 @@
 // The exponential function of matrices.
-#include <algorithm>
 #include <cmath>
 
 #include "ops/index/index.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "backend/network_plans.h"
-#include "ops/factory.h"
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/reduce/reduction.h"

@@ -6,7 +6,6 @@
 #include "ops/operators.h"
 #include "ops/record.h"
 #include "ops/reduce/reduction.h"
-#include "ops/reduce/scan.h"
 #include "ops/shape/view.h"
 
 namespace strided {

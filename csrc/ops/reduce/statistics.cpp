@@ -2,13 +2,10 @@
 #include "ops/reduce/statistics.h"
 #include "tensor/graph.h"
 
-#include "core/promotion.h"
-#include "ops/index/index.h"
 #include "ops/linalg/matmul.h"
 #include "ops/operators.h"
 #include "ops/reduce/reduction.h"
 #include "ops/reduce/scan.h"
-#include "ops/shape/join.h"
 #include "ops/shape/view.h"
 
 namespace strided {

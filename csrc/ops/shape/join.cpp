@@ -1,7 +1,6 @@
 #include "ops/shape/join.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "backend/backend.h"
 #include "core/promotion.h"

@@ -1,5 +1,4 @@
 // Views side by side along an axis.
-#include <algorithm>
 
 #include "ops/copy.h"
 #include "ops/factory.h"

@@ -1,7 +1,6 @@
 #include "ops/shape/windows.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "backend/network_plans.h"
 #include "ops/copy.h"

@@ -1,5 +1,4 @@
 // Matrix products and linear algebra.
-#include <algorithm>
 
 #include "core/promotion.h"
 #include "ops/linalg/attention.h"

@@ -1,6 +1,5 @@
 // What the machine makes besides plain containers: tensors and their storages, sets, ordered dictionaries, and objects
 // of the callables and classes that the caller lists.
-#include <algorithm>
 #include <memory>
 #include <unordered_map>
 

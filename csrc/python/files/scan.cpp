@@ -1,5 +1,4 @@
 // Which names a pickle would look up. The opcodes are stepped over, and of their values only texts are kept.
-#include <optional>
 
 #include "python/files/opcodes.h"
 #include "python/files/unpickle.h"

@@ -1,6 +1,5 @@
 #include "python/files/unpickle.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "python/files/opcodes.h"
