@@ -100,7 +100,8 @@ class GradScaler:
         """Both, which scale() makes; AssertionError before it."""
         if self._scale is None or self._growth_tracker is None:
             raise AssertionError(
-                f"Attempted {funcname} but _scale is None: scaler.scale(loss or outputs) was not called before."
+                f"Attempted {funcname} but _scale is None.  This may indicate your script did not use "
+                "scaler.scale(loss or outputs) earlier in the iteration."
             )
         return self._scale, self._growth_tracker
 
@@ -232,7 +233,10 @@ class GradScaler:
         scale, tracker = self._check_scale_growth_tracker("update")
         if new_scale is not None:
             if isinstance(new_scale, _C.Tensor) and (new_scale.numel() != 1 or new_scale.requires_grad):
-                raise AssertionError("new_scale should be a float or a 1-element tensor with requires_grad=False.")
+                raise AssertionError(
+                    "new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with "
+                    "requires_grad=False."
+                )
             scale.fill_(float(new_scale))
         else:
             states = self._per_optimizer_states.values()

@@ -110,9 +110,9 @@ def _tensors_only(leaves, message):
             raise RuntimeError(message.format(type(y)))
 
 
-def _some(result, name):
-    if result is None or (isinstance(result, tuple) and not result):
-        raise RuntimeError(f"{name}: Expected f to be a function that has non-empty output (got output = {result})")
+def _some(leaves, name):
+    if not leaves or leaves == [None]:
+        raise RuntimeError(f"{name}: Expected f to be a function that has non-empty output (got output = {leaves})")
 
 
 def _aux(aux, keep):
@@ -186,6 +186,8 @@ def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0,
                     f"{name}: Expected f(*args) to return a scalar Tensor, got tensor with {value.ndim} dims. Maybe you "
                     "wanted to use the vjp or jacrev APIs instead?"
                 )
+            if value.dtype.is_complex:
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {value.dtype}")
             outputs = inputs.outputs([value])
             keep = inputs.wanted(outputs)
             grads = inputs.pull(outputs, [_ones_like(outputs[0].detach())], keep)
@@ -235,9 +237,15 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     random = _C.default_generator().get_state()
     with enable_grad():
         result, aux = _pair(func(*tree_unflatten(inputs.leaves, spec)), has_aux, "vjp(f, *primals)")
-        _some(result, "vjp(f, *primals)")
         outputs, structure = tree_flatten(result)
+        _some(outputs, "vjp(f, *primals)")
         _tensors_only(outputs, "vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type {}")
+        for y in outputs:
+            if not (y.dtype.is_floating_point or y.dtype.is_complex):
+                raise RuntimeError(
+                    "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                    f"{y.dtype}"
+                )
         plain = inputs.outputs(outputs)
     keep = inputs.wanted(plain)
 
@@ -331,8 +339,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         # With nodes of their own, not leaves: the function may write to its inputs.
         duals = [batched(_f["_dual"](x), inputs.levels) for x in inputs.plain]
         result, aux = _pair(func(*tree_unflatten(duals, spec)), has_aux, name)
-        _some(result, name)
         outputs, structure = tree_flatten(result)
+        _some(outputs, name)
         _tensors_only(outputs, name + ": expected f(*primals) to return only tensors, got unsupported type {}")
         plain, ts = inputs.outputs(outputs), inputs.outputs(given)
         if strict and not all(map(inputs.lead_to, plain)):
@@ -456,6 +464,13 @@ def jacrev(
 
         value, pull, *aux = vjp(of_leaves, *leaves, has_aux=has_aux)
         outputs, structure = tree_flatten(value)
+        if not all(x.dtype.is_complex for x in leaves):  # whose gradients are real: half of the derivative is not there
+            for i, y in enumerate(outputs):
+                if y.dtype.is_complex:
+                    raise RuntimeError(
+                        "jacrev: Expected all outputs to be real but received complex tensor at flattened input idx: "
+                        f"{i}"
+                    )
         shapes, basis = [y.shape for y in outputs], _basis(outputs)
         total = sum(shape.numel() for shape in shapes)
 

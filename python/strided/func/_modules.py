@@ -102,9 +102,13 @@ def functional_call(
     elif isinstance(parameter_and_buffer_dicts, (list, tuple)):
         if not all(isinstance(d, dict) for d in parameter_and_buffer_dicts):
             raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
-        values = {k: v for d in parameter_and_buffer_dicts for k, v in d.items()}
-        if sum(map(len, parameter_and_buffer_dicts)) > len(values):
-            raise ValueError("the dictionaries have names in common: it is not clear which value is meant")
+        values = {}
+        for d in parameter_and_buffer_dicts:
+            if common := [name for name in d if name in values]:
+                raise ValueError(
+                    f"{common} appeared in multiple dictionaries; behavior of functional call is ambiguous"
+                )
+            values.update(d)
     else:
         raise ValueError(
             "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "

@@ -44,23 +44,36 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
     return average
 
 
-def _of_lists(average):
+def _of_lists(weight, average):
     @strided.no_grad()
     def update(averaged: Any, current: Any, num_averaged: Any) -> None:
         for a, c in zip(averaged, current):
-            a.copy_(average(a, c, num_averaged))  # an average of integers is cut off, as in PyTorch
+            if a.is_floating_point() or a.is_complex():
+                a.lerp_(c, weight(num_averaged))
+            else:
+                a.copy_(average(a, c, num_averaged))  # an average of integers is cut off, as in PyTorch
 
     return update
 
 
 def get_swa_multi_avg_fn() -> Callable[..., Any]:
     """get_swa_avg_fn for lists of parameters, in place."""
-    return _of_lists(get_swa_avg_fn())
+    return _of_lists(lambda num_averaged: 1 / (int(num_averaged) + 1), get_swa_avg_fn())
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
     """get_ema_avg_fn for lists of parameters, in place."""
-    return _of_lists(get_ema_avg_fn(decay))
+    return _of_lists(lambda num_averaged: 1 - decay, get_ema_avg_fn(decay))
+
+
+def _groups(averaged, current):
+    """Lists of tensors of one device and dtype."""
+    groups: dict[Any, Any] = {}
+    for a, c in zip(averaged, current):
+        lists = groups.setdefault((a.device, a.dtype), ([], []))
+        lists[0].append(a)
+        lists[1].append(c)
+    return groups.values()
 
 
 class AveragedModel(Module):
@@ -68,7 +81,8 @@ class AveragedModel(Module):
     "Averaging Weights Leads to Wider Optima and Better Generalization", 2018).
 
     Args:
-        avg_fn, multi_avg_fn: how the average is made; the mean by default. use_buffers: buffers are averaged too.
+        avg_fn, multi_avg_fn: how the average is made; the mean by default. multi_avg_fn is called for each dtype and
+            device. use_buffers: buffers are averaged too; of integers the average is rounded toward zero.
     """
 
     def __init__(
@@ -101,11 +115,13 @@ class AveragedModel(Module):
         if self.n_averaged == 0:
             for m, t in zip(mine, given):
                 m.copy_(t)
-        elif self.avg_fn is None:
-            (self.multi_avg_fn or get_swa_multi_avg_fn())(mine, given, self.n_averaged)
+        elif self.multi_avg_fn is not None:
+            for averaged, current in _groups(mine, given):
+                self.multi_avg_fn(averaged, current, self.n_averaged)
         else:
+            average = self.avg_fn or get_swa_avg_fn()
             for m, t in zip(mine, given):
-                m.copy_(self.avg_fn(m, t, self.n_averaged))
+                m.copy_(average(m, t, self.n_averaged))
         if not self.use_buffers:
             for m, t in zip(self.module.buffers(), model.buffers()):
                 m.detach().copy_(t.detach())

@@ -216,3 +216,30 @@ def test_under_vmap(name):
         except (RuntimeError, ValueError, TypeError) as error:
             found.append(type(error).__name__)
     assert found[0] == found[1]
+
+
+REFUSED = {
+    "grad of a complex value": lambda f, x: f.grad(lambda x: x.sum() + 0j)(x),
+    "vjp of integers": lambda f, x: f.vjp(lambda x: x.int(), x),
+    "vjp of nothing": lambda f, x: f.vjp(lambda x: [], x),
+    "jvp of nothing": lambda f, x: f.jvp(lambda x: (), (x,), (x,)),
+    "jacrev of integers": lambda f, x: f.jacrev(lambda x: x.int())(x),
+    "jacrev of complex values": lambda f, x: f.jacrev(lambda x: x + 0j)(x),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_derivative_is_refused(name):
+    def error(t):
+        with pytest.raises(RuntimeError) as caught:
+            REFUSED[name](t.func, t.ones(3))
+        return str(caught.value)
+
+    assert error(strided) == error(torch)
+
+
+def test_names_that_two_dicts_have():
+    for t in (strided, torch):
+        weight = {"weight": t.ones(2, 2)}
+        with pytest.raises(ValueError, match=r"^\['weight'\] appeared in multiple dictionaries"):
+            t.func.functional_call(t.nn.Linear(2, 2), [weight, weight], t.ones(2))

@@ -355,6 +355,36 @@ def test_averaged_models(options):
         np.testing.assert_allclose(got[name], want[name], atol=2e-4)
 
 
+@pytest.mark.parametrize("average", ["", "avg_fn=s.get_ema_avg_fn(.9)", "multi_avg_fn=s.get_ema_multi_avg_fn(.75)"])
+def test_averages_of_buffers(average):
+    """Of integers, too: num_batches_tracked."""
+
+    def run(t):
+        t.manual_seed(0)
+        net, s = t.nn.Sequential(t.nn.Linear(2, 3), t.nn.BatchNorm1d(3)), t.optim.swa_utils
+        model, seen = eval(f"s.AveragedModel(net, use_buffers=True, {average})", {"s": s, "net": net}), []
+        for _ in range(5):
+            net(t.randn(6, 2))
+            model.update_parameters(net)
+            seen.append(plain(model.state_dict()))
+        return seen
+
+    for got, want in zip(run(strided), run(torch)):
+        for name in want:
+            np.testing.assert_allclose(got[name], want[name], atol=2e-4)
+
+
+def test_lists_of_an_average_have_one_dtype():
+    for t in (torch, strided):
+        seen = []
+        swa = t.optim.swa_utils.AveragedModel(
+            t.nn.BatchNorm1d(3), multi_avg_fn=lambda a, c, n: seen.append([str(x.dtype) for x in a]), use_buffers=True
+        )
+        for _ in range(2):
+            swa.update_parameters(t.nn.BatchNorm1d(3))
+        assert sorted(seen) == [["torch.float32"] * 4, ["torch.int64"]]
+
+
 def hooked(t):
     opt, log = t.optim.SGD([t.nn.Parameter(t.ones(1))], 0.1), []
     opt.register_step_pre_hook(lambda o, a, k: log.append("pre"))
