@@ -577,15 +577,13 @@ def lines_for(stub: str, module, name: str) -> list[str]:
         return [f"from . import {name} as {name}"]
     if isinstance(value, _C.Function):
         return function_lines(name, [f.text() for f in forms_of(value)])
-    if stub == "_C" and isinstance(value, type) and str(value.__module__).startswith("strided._as_torch."):
-        return [f"from {value.__module__[len('strided') :]} import {name} as {name}"]
-    if stub == "_C" and isinstance(value, type) and name != value.__name__:
-        return [f"{name} = {value.__name__}"]
+    if stub == "_C" and isinstance(value, type) and value.__module__ == "strided._as_torch.dispatch_keys":
+        return [f"from ._as_torch.dispatch_keys import {name} as {name}"]
     if stub == "_C" and isinstance(value, type):
         return core_lines(value)
     if isinstance(value, types.BuiltinFunctionType):
         return function_lines(name, [pybind_form(value)]) if stub == "_C" else [f"from ._C import {name} as {name}"]
-    if isinstance(value, type) and getattr(_C, name, None) is value:
+    if isinstance(value, type) and vars(_C).get(name) is value:
         return [f"from ._C import {name} as {name}"]
     if isinstance(value, type) and stub == "return_types":
         types_of = {f: FIELDS.get((name, f), "Tensor") for f in value.__match_args__}

@@ -223,6 +223,7 @@ void init_storage(PyObject* module) {
                          SLOT(tp_richcompare, storage_compare),
                          SLOT(tp_hash, storage_hash),
                          SLOT(mp_length, storage_length),
+                         SLOT(sq_length, storage_length),
                          SLOT(tp_methods, methods),
                          SLOT(tp_getset, getset),
                          SLOT(tp_members, members),

@@ -190,7 +190,8 @@ void bind_autograd() {
       "not be saved for a backward pass; ``clone()`` gives an ordinary one.");
   def<&count_writes>("_count_writes(Tensor input)", "_version, of inference tensors too.", kFunction);
   def<&set_grad>("_set_grad_enabled(bool mode)", "Switches recording on or off for this thread.", kFunction);
-  def<&current_node>("_current_node()", "The node that the running backward pass has come to, or None.", kFunction);
+  def<&current_node>("_current_node() -> Any", "The node that the running backward pass has come to, or None.",
+                     kFunction);
   def<&pass_number>("_pass_number()", "Which backward pass runs on this thread; 0: none.", kFunction);
   def<&pass_fills_leaves>("_pass_fills_leaves()",
                           "Whether the running pass is for the .grad of all leaves, not for chosen tensors.",
@@ -198,7 +199,8 @@ void bind_autograd() {
   def<&queue_callback>("_queue_callback(Any callable)", "Calls it when the running pass has ended.", kFunction);
   def<&count_hooks>("_count_hooks(int[] ids)", "How many of these hooks the running pass comes by.", kFunction);
   def<&at_edge>("_at_edge(Any node, int output_nr)", "A tensor that stands at an edge of the graph.", kFunction);
-  def<&gradient_node>("_gradient_node(Tensor x)", "The node where the gradient of the tensor arrives.", kFunction);
+  def<&gradient_node>("_gradient_node(Tensor x) -> Any", "The node where the gradient of the tensor arrives.",
+                      kFunction);
   def<&place_of>("_place_of(Tensor x)", "A tensor that stays at x's place in the graph when x is written to.",
                  kFunction);
   def<&leads_elsewhere>("_leads_elsewhere(Tensor[] outputs, Tensor[] inputs)",

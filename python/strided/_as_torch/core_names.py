@@ -225,9 +225,12 @@ def _get_accelerator(check: bool | None = None) -> _C.device:
 
 
 def _module(name: str) -> Any:
-    """``torch._C._functorch``: a module of the compiled module is imported when it is first asked for."""
+    """``torch._C._functorch``: a module of the compiled module is imported when it is first asked for. Bases of
+    PyTorch's classes are found as well."""
     import importlib.util
 
+    if name in ("TensorBase", "StorageBase"):
+        return _C.Tensor if name == "TensorBase" else StorageBase
     whole = f"{_C.__name__}.{name}"
     if name.startswith("__") or importlib.util.find_spec(whole) is None:
         raise AttributeError(f"module '{_C.__name__}' has no attribute '{name}'")
@@ -260,6 +263,5 @@ def install() -> None:
     for name in ("is_grad_enabled", "is_inference_mode_enabled", "_set_grad_enabled"):
         setattr(_C, name, _C.functions[name])
     _C._functions = _Functions()
-    _C._TensorBase = _C.TensorBase = _C.Tensor
-    _C.StorageBase, _C._TensorMeta = StorageBase, type(_C.Tensor)
+    _C._TensorBase, _C._TensorMeta = _C.Tensor, type(_C.Tensor)
     _C._VariableFunctions, _C._nn = _VariableFunctions(), _Networks()

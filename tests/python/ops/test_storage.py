@@ -74,6 +74,11 @@ def test_indexing():
             s[wrong]
 
 
+def test_bytes_as_an_array():
+    array = np.asarray(torch.tensor([258, 3], dtype=torch.int16).untyped_storage())
+    assert array.tolist() == [2, 1, 3, 0] and array.dtype == np.int64
+
+
 def test_slice_assignment():
     t = torch.arange(5)
     s = t.storage()

@@ -150,6 +150,12 @@ REFUSED = {
         t.tensor([[1, 2]]), t.ones(3, 2), mode="sum", per_sample_weights=t.ones(1, 2).double()
     ),
     "padding_idx of a bag": lambda t, p: t.nn.functional.embedding_bag(t.tensor([[1, 2]]), t.ones(3, 2), padding_idx=3),
+    "padding_idx of bags": lambda t, p: t.nn.EmbeddingBag(3, 2, padding_idx=3),
+    "padding_idx of a table": lambda t, p: t.nn.Embedding(3, 2, padding_idx=-4),
+    "last offset": lambda t, p: t.nn.EmbeddingBag(3, 2)(t.tensor([1, 2]), t.tensor([0, 3])),
+    "no last offset": lambda t, p: t.nn.EmbeddingBag(3, 2, include_last_offset=True)(
+        t.tensor([1, 2]), t.tensor([], dtype=t.int64)
+    ),
     "mask of unbatched attention": lambda t, p: t.nn.MultiheadAttention(4, 4)(
         *[t.ones(4, 4)] * 3, attn_mask=t.ones(5, 4, 4).bool()
     ),

@@ -195,8 +195,10 @@ def _bags(input, offsets, include_last_offset):
         )
     if len(offsets) and int(offsets[-1]) > len(input):
         raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length({len(input)}) but got offsets[-1] of {int(offsets[-1])}"
+            f"offsets[-1] can not be greater than input's length {len(input)} but got offsets[-1] of {int(offsets[-1])}"
         )
+    if include_last_offset and not len(offsets):
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
     ends = offsets[1:] if include_last_offset else strided.cat([offsets[1:], offsets.new_tensor([len(input)])])
     starts = offsets[:-1] if include_last_offset else offsets
     return strided.arange(len(starts), device=input.device).repeat_interleave((ends - starts).long()), len(starts)

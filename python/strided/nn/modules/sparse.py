@@ -17,18 +17,19 @@ if TYPE_CHECKING:
 __all__ = ["Embedding", "EmbeddingBag"]
 
 
-def _checked_padding(padding_idx, count):
+def _checked_padding(padding_idx, count, said):
     if padding_idx is None:
         return None
     if not -count <= padding_idx < count:
-        raise AssertionError("Padding_idx must be within num_embeddings")
+        raise AssertionError(f"{said} must be within num_embeddings")
     return padding_idx % count
 
 
 class _Table(Module):
     def _make(self, num_embeddings, embedding_dim, padding_idx, weight, device, dtype, freeze):
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = _checked_padding(padding_idx, num_embeddings)
+        said = "padding_idx" if isinstance(self, EmbeddingBag) else "Padding_idx"
+        self.padding_idx = _checked_padding(padding_idx, num_embeddings, said)
         if weight is None:
             made = strided.empty(num_embeddings, embedding_dim, device=device, dtype=dtype)
             self.weight = Parameter(made, requires_grad=not freeze)
