@@ -21,17 +21,17 @@ _METHOD = {"maximum": "clamp_min", "minimum": "clamp_max"}  # of a number: these
 
 
 def _checked(name: str, tensors: Any, *lists: Any) -> None:
+    unequal = [other for other in lists if isinstance(other, (list, tuple)) and len(other) != len(tensors)]
+    for other in unequal:
+        if any(isinstance(item, Tensor) for item in other):
+            raise RuntimeError(
+                f"Tensor lists must have the same number of tensors, got {len(tensors)} and {len(other)}"
+            )
     if not len(tensors):
         raise RuntimeError("Tensor list must have at least one tensor.")
+    if unequal:
+        raise RuntimeError("Tensor list must have same number of elements as scalar list.")
     for other in lists:
-        if isinstance(other, (list, tuple)) and len(other) != len(tensors):
-            if any(isinstance(item, Tensor) for item in other):
-                raise RuntimeError(
-                    f"Tensor lists must have the same number of tensors, got {len(tensors)} and {len(other)}"
-                )
-            raise RuntimeError(
-                f"Tensor list must have same number of elements as scalar list. Got {len(tensors)} and {len(other)}"
-            )
         if isinstance(other, Tensor) and name not in ("lerp", "norm") and other.dim() > 1:
             raise RuntimeError(f"scalar tensor expected to be 0 dim but it has {other.dim()} dimensions")
 
