@@ -31,7 +31,7 @@ void by_definition(char* first, [[maybe_unused]] char* second, const char* in, i
   S s = Op::template identity<S>();
   for (int64_t i = 0; i < n; ++i) {
     const D v = convert<D>(load<T>(in + i * static_cast<int64_t>(sizeof(T))));
-    if constexpr (Op::info.walk == ReduceAlgorithm::Index) s = Op::combine(s, Op::template map<S>(v, param, i));
+    if constexpr (Op::info.algorithm == ReduceAlgorithm::Index) s = Op::combine(s, Op::template map<S>(v, param, i));
     else s = Op::combine(s, Op::template map<S>(v, param));
   }
   using R = decltype(Op::template finish<T>(std::declval<typename Op::template State<T>>(), int64_t{}, 0.0));
