@@ -19,8 +19,9 @@ struct ScaledBesselK1;
 struct BesselJ0 {
   static constexpr Info info = bessel_function("special.bessel_j0", "SpecialBesselJ0", Saves::Inputs,
                                                "Bessel function of the first kind, order 0.");
+  using Computes = double;
   template <class T>
-  STRIDED_HD static T fwd(T x) {
+  STRIDED_INLINE_HD static T fwd(T x) {
     return math::bessel_j0(x);
   }
   template <class T>
@@ -40,8 +41,9 @@ struct BesselJ0 {
 struct BesselJ1 {
   static constexpr Info info = bessel_function("special.bessel_j1", "SpecialBesselJ1", Saves::Both,
                                                "Bessel function of the first kind, order 1.");
+  using Computes = double;
   template <class T>
-  STRIDED_HD static T fwd(T x) {
+  STRIDED_INLINE_HD static T fwd(T x) {
     return math::bessel_j1(x);
   }
   template <class T>
@@ -62,8 +64,9 @@ struct BesselY0 {
   static constexpr Info info =
       bessel_function("special.bessel_y0", "SpecialBesselY0", Saves::Inputs,
                       "Bessel function of the second kind, order 0; -inf at 0, NaN for negative arguments.");
+  using Computes = double;
   template <class T>
-  STRIDED_HD static T fwd(T x) {
+  STRIDED_INLINE_HD static T fwd(T x) {
     return math::bessel_y0(x);
   }
   template <int I, class V>
@@ -76,8 +79,9 @@ struct BesselY1 {
   static constexpr Info info =
       bessel_function("special.bessel_y1", "SpecialBesselY1", Saves::Both,
                       "Bessel function of the second kind, order 1; -inf at 0, NaN for negative arguments.");
+  using Computes = double;
   template <class T>
-  STRIDED_HD static T fwd(T x) {
+  STRIDED_INLINE_HD static T fwd(T x) {
     return math::bessel_y1(x);
   }
   template <int I, class V>
@@ -90,8 +94,9 @@ struct BesselK0 {
   static constexpr Info info = bessel_function(
       "special.modified_bessel_k0", "SpecialModifiedBesselK0", Saves::Inputs,
       "Modified Bessel function of the second kind, order 0; infinite at 0, NaN for negative arguments.");
+  using Computes = double;
   template <class T>
-  STRIDED_HD static T fwd(T x) {
+  STRIDED_INLINE_HD static T fwd(T x) {
     return math::bessel_k0(x);
   }
   template <int I, class V>
@@ -104,8 +109,9 @@ struct BesselK1 {
   static constexpr Info info = bessel_function(
       "special.modified_bessel_k1", "SpecialModifiedBesselK1", Saves::Both,
       "Modified Bessel function of the second kind, order 1; infinite at 0, NaN for negative arguments.");
+  using Computes = double;
   template <class T>
-  STRIDED_HD static T fwd(T x) {
+  STRIDED_INLINE_HD static T fwd(T x) {
     return math::bessel_k1(x);
   }
   template <int I, class V>
@@ -117,8 +123,9 @@ struct BesselK1 {
 struct ScaledBesselK0 {
   static constexpr Info info = bessel_function("special.scaled_modified_bessel_k0", "SpecialScaledModifiedBesselK0",
                                                Saves::Both, "exp(x) * modified_bessel_k0(x), without its underflow.");
+  using Computes = double;
   template <class T>
-  STRIDED_HD static T fwd(T x) {
+  STRIDED_INLINE_HD static T fwd(T x) {
     return math::scaled_bessel_k0(x);
   }
   template <int I, class V>
@@ -130,8 +137,9 @@ struct ScaledBesselK0 {
 struct ScaledBesselK1 {
   static constexpr Info info = bessel_function("special.scaled_modified_bessel_k1", "SpecialScaledModifiedBesselK1",
                                                Saves::Both, "exp(x) * modified_bessel_k1(x), without its underflow.");
+  using Computes = double;
   template <class T>
-  STRIDED_HD static T fwd(T x) {
+  STRIDED_INLINE_HD static T fwd(T x) {
     return math::scaled_bessel_k1(x);
   }
   template <int I, class V>
@@ -144,7 +152,7 @@ struct SphericalBesselJ0 {
   static constexpr Info info = bessel_function("special.spherical_bessel_j0", "SpecialSphericalBesselJ0", Saves::Both,
                                                "Spherical Bessel function of order 0: sin(x) / x, 1 at 0.");
   template <class T>
-  STRIDED_HD static T fwd(T x) {
+  STRIDED_INLINE_HD static T fwd(T x) {
     return math::spherical_j0(x);
   }
   template <int I, class V>
@@ -157,8 +165,9 @@ struct SphericalBesselJ0 {
 struct AiryAi {
   static constexpr Info info =
       bessel_function("special.airy_ai", "SpecialAiryAi", Saves::Inputs, "Airy function Ai of each element.");
+  using Computes = double;
   template <class T>
-  STRIDED_HD static T fwd(T x) {
+  STRIDED_INLINE_HD static T fwd(T x) {
     return math::airy_ai(x);
   }
   template <int I, class V>

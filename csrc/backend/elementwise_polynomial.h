@@ -1,5 +1,5 @@
 // Orthogonal polynomials: operands input and n, the degree, of which the integral part counts. The mathematics is in
-// base/math_polynomial.h.
+// base/math_polynomial.h; `in_double` is of double, or of several at once (cpu/pointwise/lanes.inc).
 #pragma once
 
 #include "backend/elementwise_special.h"
@@ -25,9 +25,14 @@ struct ShiftedChebyshevU;
 struct ChebyshevT {
   static constexpr Info info = polynomial("special.chebyshev_polynomial_t", "SpecialChebyshevPolynomialT",
                                           "Chebyshev polynomial of the first kind, T_n(input); 0 for n < 0.");
+  using Computes = double;
+  template <class D>
+  STRIDED_HD static D in_double(D x, D n) {
+    return math::special::chebyshev_polynomial<0>(x, n);
+  }
   template <class T>
   STRIDED_HD static T fwd(T x, T n) {
-    return T(math::special::chebyshev_polynomial<0>(double(x), double(n)));
+    return T(in_double(double(x), double(n)));
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -40,9 +45,14 @@ struct ShiftedChebyshevT {
   static constexpr Info info =
       polynomial("special.shifted_chebyshev_polynomial_t", "SpecialShiftedChebyshevPolynomialT",
                  "Chebyshev polynomial of the first kind at 2 * input - 1; 0 for n < 0.");
+  using Computes = double;
+  template <class D>
+  STRIDED_HD static D in_double(D x, D n) {
+    return math::special::shifted_chebyshev_polynomial<0>(x, n);
+  }
   template <class T>
   STRIDED_HD static T fwd(T x, T n) {
-    return T(math::special::shifted_chebyshev_polynomial<0>(double(x), double(n)));
+    return T(in_double(double(x), double(n)));
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -55,9 +65,14 @@ struct HermiteH {
   static constexpr Info info =
       polynomial("special.hermite_polynomial_h", "SpecialHermitePolynomialH",
                  "Physicist's Hermite polynomial H_n(input), orthogonal with exp(-x^2); 0 for n < 0.");
+  using Computes = double;
+  template <class D>
+  STRIDED_HD static D in_double(D x, D n) {
+    return math::special::hermite_polynomial<2>(x, n);
+  }
   template <class T>
   STRIDED_HD static T fwd(T x, T n) {
-    return T(math::special::hermite_polynomial<2>(double(x), double(n)));
+    return T(in_double(double(x), double(n)));
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -70,9 +85,14 @@ struct HermiteHe {
   static constexpr Info info =
       polynomial("special.hermite_polynomial_he", "SpecialHermitePolynomialHe",
                  "Probabilist's Hermite polynomial He_n(input), orthogonal with exp(-x^2 / 2); 0 for n < 0.");
+  using Computes = double;
+  template <class D>
+  STRIDED_HD static D in_double(D x, D n) {
+    return math::special::hermite_polynomial<1>(x, n);
+  }
   template <class T>
   STRIDED_HD static T fwd(T x, T n) {
-    return T(math::special::hermite_polynomial<1>(double(x), double(n)));
+    return T(in_double(double(x), double(n)));
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
@@ -85,9 +105,14 @@ struct HermiteHe {
 #define STRIDED_POLYNOMIAL(Op, name, backward, value, doc) \
   struct Op { \
     static constexpr Info info = polynomial("special." name, "Special" backward, doc); \
+    using Computes = double; \
+    template <class D> \
+    STRIDED_HD static D in_double(D x, D n) { \
+      return math::special::value(x, n); \
+    } \
     template <class T> \
     STRIDED_HD static T fwd(T x, T n) { \
-      return T(math::special::value(double(x), double(n))); \
+      return T(in_double(double(x), double(n))); \
     } \
     template <int I, class V> \
     static V vjp(const V& g, const Saved<V>&) { \

@@ -59,6 +59,7 @@ struct Erfcx {
                              "",
                              "SpecialErfcx",
                              false};
+  using Computes = double;
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::erfcx(x);
@@ -129,6 +130,7 @@ struct LogNdtr {
                              "",
                              "SpecialLogNdtr",
                              false};
+  using Computes = double;
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::log_ndtr(x);
@@ -152,6 +154,7 @@ struct Ndtri {
                              "",
                              "SpecialNdtri",
                              false};
+  using Computes = double;
   template <class T>
   STRIDED_HD static T fwd(T p) {
     return math::ndtri(p);
@@ -185,6 +188,7 @@ struct Lgamma {
                              nullptr,
                              "",
                              "special.gammaln"};
+  using WeighsResult = void;
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::lgamma(x);
@@ -212,6 +216,7 @@ struct Digamma {
                              nullptr,
                              "",
                              "special.digamma special.psi"};
+  using WeighsResult = void;
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::digamma(x);
@@ -236,6 +241,7 @@ struct Polygamma {
   static constexpr Info info{
       "polygamma", Promote::Floating, kinds::Float, Saves::Inputs, "Derivative of order n >= 0 of digamma.", "input",
       "int n"};
+  using Computes = double;
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     return math::polygamma(static_cast<int64_t>(p[0] < 1e18 && p[0] > -1e18 ? p[0] : 1e18),
@@ -262,6 +268,7 @@ struct Zeta {
                              "",
                              "SpecialZeta",
                              false};
+  using Computes = double;
   template <class T>
   STRIDED_HD static T fwd(T x, T q) {
     return math::zeta(x, q);
@@ -341,7 +348,7 @@ struct I0 {
                              "",
                              "special.i0 special.modified_bessel_i0"};
   template <class T>
-  STRIDED_HD static T fwd(T x) {
+  STRIDED_INLINE_HD static T fwd(T x) {
     return math::i0(x);
   }
   template <int I, class V>
@@ -362,7 +369,7 @@ struct I0e {
                              "SpecialI0E",
                              false};
   template <class T>
-  STRIDED_HD static T fwd(T x) {
+  STRIDED_INLINE_HD static T fwd(T x) {
     return math::i0e(x);
   }
   template <int I, class V>
@@ -383,7 +390,7 @@ struct I1 {
                              "SpecialI1",
                              false};
   template <class T>
-  STRIDED_HD static T fwd(T x) {
+  STRIDED_INLINE_HD static T fwd(T x) {
     return math::i1(x);
   }
   template <int I, class V>
@@ -404,7 +411,7 @@ struct I1e {
                              "SpecialI1E",
                              false};
   template <class T>
-  STRIDED_HD static T fwd(T x) {
+  STRIDED_INLINE_HD static T fwd(T x) {
     return math::i1e(x);
   }
   template <int I, class V>

@@ -129,6 +129,14 @@ struct OperandType<Op, T, std::enable_if_t<Op::on_storage>> {
 template <class Op, class T>
 using operand_t = typename OperandType<Op, T>::type;
 
+// Whether a float is computed as a double and rounded once: the struct says `using Computes = double`, and loops of
+// float are then those of double between two conversions.
+template <class Op, class = void>
+constexpr bool computes_in_double = false;
+template <class Op>
+constexpr bool computes_in_double<Op, std::void_t<typename Op::Computes>> =
+    std::is_same_v<typename Op::Computes, double>;
+
 template <class Op, class T, size_t... I>
 auto result_of(std::index_sequence<I...>) {
   using C = operand_t<Op, T>;

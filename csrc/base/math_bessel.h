@@ -110,7 +110,7 @@ struct Quadrature {
   double sum, difference;
 };
 
-STRIDED_HD Quadrature sin_and_cos(double x, double lo) {
+STRIDED_INLINE_HD Quadrature sin_and_cos(double x, double lo) {
 #if STRIDED_DEVICE_CODE
   double sine, cosine;
   ::sincos(x, &sine, &cosine);
@@ -140,7 +140,7 @@ struct CylinderPair {
   double j, y;
 };
 template <int kOrder>
-STRIDED_HD CylinderPair hankel(double x) {
+STRIDED_INLINE_HD CylinderPair hankel(double x) {
   const double w = 5 / x, z = w * w;
   double p, q;
   if constexpr (kOrder == 0) {
@@ -188,13 +188,13 @@ STRIDED_HD double j1_near(double x) {
                1.5312653042607307e-11, 4.648133604410855e-14, 1.0977599653346835e-16, 1.6864743920325603e-19));
 }
 
-STRIDED_HD double bessel_j0(double x) {
+STRIDED_INLINE_HD double bessel_j0(double x) {
   const double a = abs(x);
   const double far = hankel<0>(a).j, near = j0_near(a);
   const double value = choose(a > 5, far, near);
   return a == infinity<double>() ? 0 : value;
 }
-STRIDED_HD double bessel_j1(double x) {
+STRIDED_INLINE_HD double bessel_j1(double x) {
   const double a = abs(x);
   const double far = hankel<1>(a).j, near = j1_near(a);
   const double value = mulsign(choose(a > 5, far, near), x);
@@ -204,7 +204,7 @@ STRIDED_HD double bessel_j1(double x) {
 constexpr double kTwoOverPiDouble = 0.63661977236758134308;
 
 // Y for 0 < x <= 5: what is left of the logarithm (and the pole) is smooth in x^2.
-STRIDED_HD double bessel_y0(double x) {
+STRIDED_INLINE_HD double bessel_y0(double x) {
   const double s = x * x;
   const double rest =
       poly(s - 12.5, 0.5859145787841918, -0.032918762362907625, -0.00422138890732672, 0.00018017424124890617,
@@ -216,7 +216,7 @@ STRIDED_HD double bessel_y0(double x) {
   const double value = choose(x > 5, far, near);
   return x == infinity<double>() ? 0 : value;
 }
-STRIDED_HD double bessel_y1(double x) {
+STRIDED_INLINE_HD double bessel_y1(double x) {
   const double s = x * x;
   const double rest =
       poly(s - 12.5, 0.17365876028696667, 0.012087480126381006, -0.0011115395858350106, 2.1173326484963114e-05,
@@ -281,7 +281,7 @@ struct AiryPhase {
   Pair<double> zeta;
   double root;  // sqrt(a)
 };
-STRIDED_HD AiryPhase airy_phase(double a) {
+STRIDED_INLINE_HD AiryPhase airy_phase(double a) {
   const double root = math::sqrt(a);
   const double root_lo = -product_minus(root, root, a) / (2 * root);
   const Pair<double> cube = two_prod(a, root);
@@ -291,7 +291,7 @@ STRIDED_HD AiryPhase airy_phase(double a) {
 }
 
 // Ai, in four ranges. For x < -1e7 the phase is that of a rounded zeta: what comes back has the right size only.
-STRIDED_HD double airy_ai(double x) {
+STRIDED_INLINE_HD double airy_ai(double x) {
   const double a = abs(x);
   // What is not used is kept finite: Ai(200) is 0 already.
   const double far = x > 200 ? 200.0 : a > 1e200 ? 1e200 : a;
@@ -343,7 +343,7 @@ STRIDED_HD double airy_ai(double x) {
 
 #define STRIDED_THROUGH_DOUBLE(name) \
   template <class T> \
-  STRIDED_HD T name(T x) { \
+  STRIDED_INLINE_HD T name(T x) { \
     return T(special::name(double(x))); \
   }
 // J where the near expansion serves alone.

@@ -1,6 +1,9 @@
 // Orthogonal polynomials of any degree, host and device, by recurrences on pairs of doubles: what they lose by
 // cancellation and by the number of steps stays below the last bit, also next to zeros. A float argument is converted,
 // the result rounded once. What overflows is infinite where the sign is that of the leading term, else NaN.
+//
+// D is double, or several of them that are computed side by side (cpu/pointwise/lanes.inc): conditions are then several
+// as well, loops run until the last of the elements has come to its degree, and the others keep their value.
 #pragma once
 
 #include "base/math.h"
@@ -10,126 +13,171 @@ inline namespace STRIDED_ISA {
 namespace math {
 namespace special {
 
-// Sums and products of pairs, with a relative error of a few 2^-104 of the terms (T. J. Dekker 1971).
-using Wide = Pair<double>;
-STRIDED_HD Wide wide_add(Wide a, Wide b) {
-  const Wide s = two_sum(a.hi, b.hi);
-  return fast_two_sum(s.hi, s.lo + (a.lo + b.lo));
-}
-STRIDED_HD Wide wide_mul(Wide a, Wide b) {
-  const Wide p = two_prod(a.hi, b.hi);
-  return fast_two_sum(p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi));
-}
-STRIDED_HD Wide wide_mul(double a, Wide b) {
-  const Wide p = two_prod(a, b.hi);
-  return fast_two_sum(p.hi, p.lo + a * b.lo);
-}
-STRIDED_HD Wide wide_neg(Wide a) { return {-a.hi, -a.lo}; }
-STRIDED_HD Wide wide_div(Wide a, double b) {
-  const double q = a.hi / b;
-  return fast_two_sum(q, (a.lo - product_minus(q, b, a.hi)) / b);
+// What the recurrences ask of conditions.
+STRIDED_HD bool any(bool condition) { return condition; }
+STRIDED_HD double select(bool condition, double first, double second) { return condition ? first : second; }
+template <class M, class D>
+STRIDED_HD Pair<D> select(M condition, Pair<D> first, Pair<D> second) {
+  return {select(condition, first.hi, second.hi), select(condition, first.lo, second.lo)};
 }
 
-// The degree as a number of steps: -1 where the polynomial is 0 by convention (n < 0), -2 where it has no value.
-STRIDED_HD int64_t degree_of(double n) {
-  if (!(n < 9e18)) return -2;
-  return n > -1 ? static_cast<int64_t>(n) : -1;
+// Sums and products of pairs, with a relative error of a few 2^-104 of the terms (T. J. Dekker 1971). The low parts of
+// a product, and of `wide_terms`, are small, but no rounding errors of the high ones: a sum of them is a pair again.
+template <class D>
+STRIDED_INLINE_HD Pair<D> wide_mul(Pair<D> a, Pair<D> b) {
+  const Pair<D> p = two_prod(a.hi, b.hi);
+  return {p.hi, mul_add(a.hi, b.lo, mul_add(a.lo, b.hi, p.lo))};
 }
-STRIDED_HD double no_degree(int64_t n) { return n == -1 ? 0.0 : quiet_nan<double>(); }
-STRIDED_HD double sign_of_power(double x, int64_t n) { return x < 0 && (n & 1) != 0 ? -1.0 : 1.0; }
+template <class D>
+STRIDED_INLINE_HD Pair<D> wide_mul(D a, Pair<D> b) {
+  const Pair<D> p = two_prod(a, b.hi);
+  return {p.hi, mul_add(a, b.lo, p.lo)};
+}
+template <class D>
+STRIDED_INLINE_HD Pair<D> wide_terms(Pair<D> a, Pair<D> b) {
+  const Pair<D> s = two_sum(a.hi, b.hi);
+  return {s.hi, s.lo + (a.lo + b.lo)};
+}
+template <class D>
+STRIDED_INLINE_HD Pair<D> wide_add(Pair<D> a, Pair<D> b) {
+  const Pair<D> s = wide_terms(a, b);
+  return fast_two_sum(s.hi, s.lo);
+}
+// a / d, where the inverse of d is that number, rounded.
+template <class D>
+STRIDED_INLINE_HD Pair<D> wide_over(Pair<D> a, D d, D inverse) {
+  const D q = a.hi * inverse;
+  return fast_two_sum(q, (a.lo - product_minus(q, d, a.hi)) * inverse);
+}
 
-// `value`, or what a polynomial with a positive leading term has become when it overflowed.
-STRIDED_HD double or_infinity(double value, double x, int64_t n) {
-  if (!isnan(value) || isnan(x)) return isnan(x) ? x : value;
-  return sign_of_power(x, n) * infinity<double>();
+// The degree as a number of steps, 0 where the polynomial has none.
+template <class D>
+STRIDED_INLINE_HD D steps_of(D degree, double most) {
+  return select((degree > D(-1)) & (degree < D(most)), trunc(degree), D(0));
 }
+// `value`, or what a polynomial is without such a degree: 0 by convention below 0, else it has no value.
+template <class D>
+STRIDED_INLINE_HD D for_degree(D degree, double most, D steps, D value) {
+  const D some = select(steps == D(0), D(1), value);
+  return select(degree < D(most), select(degree > D(-1), some, D(0)), D(quiet_nan<double>()));
+}
+// What a polynomial with a positive leading term is where x is large.
+template <class D>
+STRIDED_INLINE_HD D signed_infinity(D x, D n) {
+  const D half = n * D(0.5);
+  return select((x < D(0)) & (trunc(half) != half), D(-infinity<double>()), D(infinity<double>()));
+}
+
+constexpr double kMostDegree = 9e18;
+
+// Eight functions end in this one.
+#if STRIDED_DEVICE_CODE
+#define STRIDED_ONE_COPY
+#else
+#define STRIDED_ONE_COPY __attribute__((noinline))
+#endif
 
 // p U_(n-1) + T_n of Chebyshev's polynomials at x, where p = x, x - 1, x + 1 or 0 gives U, V, W or T. The degree is
 // doubled bit by bit: T_2m = 2 T_m^2 - 1, U_(2m-1) = 2 T_m U_(m-1), and one more by the sums of angles
 // (NIST DLMF 18.7, 4.21). An error grows with n^2, as it does with the condition of T_n.
-STRIDED_HD double chebyshev_value(Wide x, Wide p, int64_t n) {
-  if (n < 0) return no_degree(n);
-  if (n == 0) return 1;
-  if (n == 1) return or_infinity(wide_add(p, x).hi, x.hi, n);
-  const Wide one{1, 0}, sine = wide_add(one, wide_neg(wide_mul(x, x)));  // 1 - x^2
-  Wide t = x, u = one;
-  int bit = 62;
-  while ((n >> bit) == 0) --bit;
-  for (--bit; bit >= 0; --bit) {
-    u = wide_mul(wide_mul(2.0, t), u);
-    t = wide_add(wide_mul(2.0, wide_mul(t, t)), wide_neg(one));
-    if ((n >> bit & 1) != 0) {
-      const Wide next = wide_add(wide_mul(x, t), wide_neg(wide_mul(sine, u)));
-      u = wide_add(wide_mul(x, u), t);
-      t = next;
+template <class D>
+STRIDED_HD STRIDED_ONE_COPY D chebyshev_value(Pair<D> x, Pair<D> p, D degree) {
+  const D n = steps_of(degree, kMostDegree), zero(0), one(1);
+  double power = 1;
+  while (any(n >= D(2 * power))) power *= 2;
+  const auto first = n >= D(power);  // T_1 and U_0, or T_0 and U_(-1)
+  Pair<D> t{select(first, x.hi, one), select(first, x.lo, zero)}, u{select(first, one, zero), zero};
+  D rest = select(first, n - D(power), n);
+  const bool with_u = any(p.hi != zero);
+  if (power > 1) {
+    const Pair<D> square = wide_mul(x, x), bend = wide_add(Pair<D>{-square.hi, -square.lo}, Pair<D>{one, zero});
+    for (power *= 0.5; power >= 1; power *= 0.5) {
+      const Pair<D> product = wide_mul(Pair<D>{t.hi + t.hi, t.lo + t.lo}, u), both = wide_mul(t, t);
+      u = fast_two_sum(product.hi, product.lo);
+      t = wide_add(Pair<D>{both.hi + both.hi, both.lo + both.lo}, Pair<D>{-one, zero});
+      const auto odd = rest >= D(power);
+      if (any(odd)) {
+        const Pair<D> turned = wide_mul(bend, u);
+        const Pair<D> next = wide_add(wide_mul(x, t), Pair<D>{-turned.hi, -turned.lo});
+        if (power > 1 || with_u) u = select(odd, wide_add(wide_mul(x, u), t), u);
+        t = select(odd, next, t);
+        rest = select(odd, rest - D(power), rest);
+      }
     }
   }
-  return or_infinity(wide_add(wide_mul(p, u), t).hi, x.hi, n);
+  D value = t.hi;
+  if (with_u) value = wide_add(wide_mul(p, u), t).hi;
+  if (any(n == one)) value = select(n == one, wide_add(p, x).hi, value);  // the square of a large x overflows
+  const D finite = select((value != value) & (x.hi == x.hi), signed_infinity(x.hi, n), value);
+  return for_degree(degree, kMostDegree, n, finite);
 }
 // kind: 0, 1, 2, 3 for T, U, V, W
-template <int kKind>
-STRIDED_HD double chebyshev_of(Wide x, double n) {
-  const Wide none{0, 0}, shift{kKind == 2 ? -1.0 : 1.0, 0};
-  return chebyshev_value(x, kKind == 0 ? none : kKind == 1 ? x : wide_add(x, shift), degree_of(n));
+template <int kKind, class D>
+STRIDED_HD D chebyshev_of(Pair<D> x, D degree) {
+  const Pair<D> none{D(0), D(0)}, shift{D(kKind == 2 ? -1 : 1), D(0)};
+  return chebyshev_value(x, kKind == 0 ? none : kKind == 1 ? x : wide_add(x, shift), degree);
 }
-template <int kKind>
-STRIDED_HD double chebyshev_polynomial(double x, double n) {
-  return chebyshev_of<kKind>(Wide{x, 0}, n);
+template <int kKind, class D>
+STRIDED_HD D chebyshev_polynomial(D x, D degree) {
+  return chebyshev_of<kKind>(Pair<D>{x, D(0)}, degree);
 }
-template <int kKind>
-STRIDED_HD double shifted_chebyshev_polynomial(double x, double n) {
-  return chebyshev_of<kKind>(two_sum(2 * x, -1.0), n);
+template <int kKind, class D>
+STRIDED_HD D shifted_chebyshev_polynomial(D x, D degree) {
+  return chebyshev_of<kKind>(two_sum(x + x, D(-1)), degree);
 }
 
 // Hermite's polynomials, orthogonal with exp(-x^2) (factor 2) or exp(-x^2 / 2) (factor 1): DLMF 18.9.1. They overflow
 // before the loop gets long.
-template <int kFactor>
-STRIDED_HD double hermite_polynomial(double x, double degree) {
-  const int64_t n = degree_of(degree);
-  if (n < 0) return no_degree(n);
-  if (n == 0 || isnan(x)) return n == 0 ? 1 : x;
-  Wide before{1, 0}, value{kFactor * x, 0};
-  for (int64_t k = 1; k < n && isfinite(value.hi); ++k) {
-    const Wide next = wide_add(wide_mul(kFactor * x, value), wide_mul(-double(kFactor) * double(k), before));
+template <int kFactor, class D>
+STRIDED_HD D hermite_polynomial(D x, D degree) {
+  const D n = steps_of(degree, kMostDegree), scaled = D(kFactor) * x;
+  Pair<D> before{D(1), D(0)}, value{scaled, D(0)};
+  for (double k = 1;; ++k) {
+    const auto on = (n > D(k)) & isfinite(value.hi);
+    if (!any(on)) break;
+    const Pair<D> next = wide_add(wide_mul(scaled, value), wide_mul(D(-kFactor * k), before));
     before = value;
-    value = next;
+    value = select(on, next, value);
   }
-  if (isfinite(value.hi)) return value.hi;
   // Beyond the zeros the sign is that of the leading term.
-  return x * x > 4.0 / kFactor * double(n) ? sign_of_power(x, n) * infinity<double>() : quiet_nan<double>();
+  const D end = select(x * x > D(4.0 / kFactor) * n, signed_infinity(x, n), D(quiet_nan<double>()));
+  return for_degree(degree, kMostDegree, n, select(isfinite(value.hi), value.hi, end));
 }
 
 // Longer loops are not worth their time: NaN.
-constexpr int64_t kMostSteps = 1000000;
+constexpr double kMostSteps = 1000001;
 
 // Laguerre's polynomials by their differences: (k + 1) (L_(k+1) - L_k) = k (L_k - L_(k-1)) - x L_k (DLMF 18.9.1).
-STRIDED_HD double laguerre_polynomial(double x, double degree) {
-  const int64_t n = degree_of(degree);
-  if (n < 0 || n > kMostSteps) return no_degree(n);
-  if (n == 0 || isnan(x)) return n == 0 ? 1 : x;
-  Wide value = two_sum(1.0, -x), step{-x, 0};
-  for (int64_t k = 1; k < n && isfinite(value.hi); ++k) {
-    step = wide_div(wide_add(wide_mul(double(k), step), wide_mul(-x, value)), double(k + 1));
-    value = wide_add(value, step);
+template <class D>
+STRIDED_HD D laguerre_polynomial(D x, D degree) {
+  const D n = steps_of(degree, kMostSteps);
+  Pair<D> value = two_sum(D(1), -x), step{-x, D(0)};
+  for (double k = 1;; ++k) {
+    const auto on = (n > D(k)) & isfinite(value.hi);
+    if (!any(on)) break;
+    step = wide_over(wide_terms(wide_mul(D(k), step), wide_mul(-x, value)), D(k + 1), D(1 / (k + 1)));
+    value = select(on, wide_add(value, step), value);
   }
-  if (isfinite(value.hi)) return value.hi;
-  if (x > 0 && x < 4.0 * double(n) + 2) return quiet_nan<double>();
-  return sign_of_power(-x, n) * infinity<double>();
+  const D none(quiet_nan<double>());
+  const D end = select((x < D(0)) | (x >= D(4) * n + D(2)), signed_infinity(-x, n), none);
+  return for_degree(degree, kMostSteps, n, select(isfinite(value.hi), value.hi, end));
 }
 
 // Legendre's polynomials at |x|, in the same way: (k + 1) (P_(k+1) - P_k) = k (P_k - P_(k-1)) + (2 k + 1) (x - 1) P_k.
-STRIDED_HD double legendre_polynomial(double x, double degree) {
-  const int64_t n = degree_of(degree);
-  if (n < 0 || n > kMostSteps) return no_degree(n);
-  if (n == 0 || isnan(x)) return n == 0 ? 1 : x;
-  const Wide less = two_sum(abs(x), -1.0);
-  Wide value{abs(x), 0}, step = less;
-  for (int64_t k = 1; k < n && isfinite(value.hi); ++k) {
-    const Wide bend = wide_mul(double(2 * k + 1), wide_mul(less, value));
-    step = wide_div(wide_add(wide_mul(double(k), step), bend), double(k + 1));
-    value = wide_add(value, step);
+template <class D>
+STRIDED_HD D legendre_polynomial(D x, D degree) {
+  const D n = steps_of(degree, kMostSteps), size = select(x < D(0), -x, x), half = n * D(0.5);
+  const Pair<D> less = two_sum(size, D(-1));
+  Pair<D> value{size, D(0)}, step = less;
+  for (double k = 1;; ++k) {
+    const auto on = (n > D(k)) & isfinite(value.hi);
+    if (!any(on)) break;
+    const Pair<D> bend = wide_mul(D(2 * k + 1), wide_mul(less, value));
+    step = wide_over(wide_terms(wide_mul(D(k), step), bend), D(k + 1), D(1 / (k + 1)));
+    value = select(on, wide_add(value, step), value);
   }
-  return sign_of_power(x, n) * (isfinite(value.hi) ? value.hi : infinity<double>());
+  const D end = select(x == x, D(infinity<double>()), x), some = select(isfinite(value.hi), value.hi, end);
+  return for_degree(degree, kMostSteps, n, select((x < D(0)) & (trunc(half) != half), -some, some));
 }
 
 }  // namespace special

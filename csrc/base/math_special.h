@@ -68,30 +68,33 @@ STRIDED_HD double digamma(double x) {
   return digamma_positive(1 - x) - kPi / math::tan(kPi * fraction(x));
 }
 
-// Abramowitz and Stegun 6.4.6, 6.4.7, 6.4.12.
+// Abramowitz and Stegun 6.4.6, 6.4.7, 6.4.12. Terms are added in pairs, which saves every second division. For x > 0.
+STRIDED_INLINE_HD double trigamma_positive(double x) {
+  double sum = 0;
+  for (int k = 10; k >= 0; k -= 2) {  // the small ones first
+    const double p = (x + k) * (x + k), q = (x + k + 1) * (x + k + 1);
+    sum += (p + q) / (p * q);
+  }
+  const double w = x + 12, inverse = 1 / w, z = inverse * inverse;
+  const double tail = poly(z, 1. / 6, -1. / 30, 1. / 42, -1. / 30, 5. / 66, -691. / 2730, 7. / 6);
+  const double value = sum + (inverse + z * (0.5 + tail * inverse));
+  return x > 1e20 ? 1 / x : value;
+}
 STRIDED_HD double trigamma(double x) {
   if (isnan(x) || x == -infinity<double>()) return quiet_nan<double>();
   if (x <= 0 && x == math::floor(x)) return infinity<double>();
-  double sign = 1, reflected = 0;
-  if (x < 0) {
-    const double s = kPi / math::sin(kPi * fraction(x));
-    reflected = s * s;
-    sign = -1;
-    x = 1 - x;
-  }
-  double sum = 0;
-  while (x < 12) {
-    const double p = x * x, q = (x + 1) * (x + 1);
-    sum += (p + q) / (p * q);
-    x += 2;
-  }
-  const double z = 1 / (x * x);
-  const double tail = poly(z, 1. / 6, -1. / 30, 1. / 42, -1. / 30, 5. / 66, -691. / 2730, 7. / 6);
-  return reflected + sign * (sum + (1 / x + z * (0.5 + tail / x)));
+  if (x > 0) return trigamma_positive(x);
+  const double s = kPi / math::sin(kPi * fraction(x));
+  return s * s - trigamma_positive(1 - x);
 }
 
-// Hurwitz zeta for q > 0, x > 1 by Euler-Maclaurin summation (NIST DLMF 25.11.5). The terms are B_2j / (2j)!.
-STRIDED_HD double zeta_positive(double x, double q) {
+// Hurwitz zeta for q > 0, x > 1 by Euler-Maclaurin summation (NIST DLMF 25.11.5): so many terms, and the tail from a on,
+// where `power` is a^-x. Its terms are B_2j / (2j)!.
+constexpr int kZetaTerms = 12;
+STRIDED_HD bool has_usual_zeta(double x, double q) {
+  return (x > 1) & (q > 0) & (x < infinity<double>()) & (q < infinity<double>());
+}
+STRIDED_INLINE_HD double with_zeta_tail(double sum, double x, double a, double power) {
   const double b[] = {1. / 12,
                       -1. / 720,
                       1. / 30240,
@@ -104,24 +107,25 @@ STRIDED_HD double zeta_positive(double x, double q) {
                       -174611. / 802857662698291200000.,
                       854513. / 155112100433309859840000.,
                       -236364091. / 1693824136731743669452800000.};
+  const double inverse = 1 / a, square = inverse * inverse;
+  double factor = x * power * inverse, tail = 0, k = 0;
+  for (double coefficient : b) {
+    tail += coefficient * factor;
+    factor *= (x + k + 1) * (x + k + 2) * square;
+    k += 2;
+  }
+  const double value = sum + (power * a / (x - 1) + (0.5 * power + tail));
+  return power <= 1e-17 * sum ? sum : value;  // the factors overflow where a power is 0
+}
+STRIDED_HD double zeta_positive(double x, double q) {
   double sum = 0, a = q;
-  for (int k = 0; k < 12 || a < 12; ++k) {
+  for (int k = 0; k < kZetaTerms; ++k) {
     const double term = math::pow(a, -x);
     sum += term;
     if (term <= 1e-17 * sum || sum == infinity<double>()) return sum;
     a += 1;
   }
-  const double power = math::pow(a, -x);
-  sum += power * a / (x - 1) + 0.5 * power;
-  double factor = x * power / a, k = 0;
-  for (double coefficient : b) {
-    const double term = coefficient * factor;
-    sum += term;
-    if (abs(term) < 1e-17 * abs(sum)) break;
-    factor *= (x + k + 1) * (x + k + 2) / (a * a);
-    k += 2;
-  }
-  return sum;
+  return with_zeta_tail(sum, x, a, math::pow(a, -x));
 }
 
 // sum over k >= 0 of (q + k)^-x. For q < 0 (integral x only) the terms left of zero are themselves two zetas of
@@ -413,29 +417,32 @@ STRIDED_INLINE_HD double log_gamma_positive(double a) {
   const double far = mul_add(a - 0.5, log_a, -a) + (0.91893853320467274 + tail);
   return above ? far : near;
 }
-// Above -3 but for the neighbourhoods of the two zeros there, at which the error of P would show.
-STRIDED_HD bool has_usual_lgamma(float x) {
-  const bool away = (x > -2) | ((abs(x + 2.4570247f) > 0.06f) & (abs(x + 2.7476826f) > 0.06f) & (x != -2));
-  return (x > -3) & (x != 0) & (x != -1) & away & (x < infinity<float>());
+// |sin(pi r)| of |r| <= 1/2.
+STRIDED_INLINE_HD double sine_of_half_turns(double r) {
+  return abs(r) * poly(r * r, 3.1415926535895973, -5.167712779977313, 2.5501640354193365, -0.5992644257357763,
+                       0.08214473211521793, -0.007363785026948129, 0.00044720029376000376);
 }
 STRIDED_INLINE_HD float lgamma_usual(float x) {
-  const double a = abs(static_cast<double>(x));
+  const double d = x, a = abs(d), r = special::fraction(a);
   const double positive = log_gamma_positive(a);
-  const double r = special::fraction(a), z = r * r;
-  const double sine = abs(r) * poly(z, 3.1415926535895973, -5.167712779977313, 2.5501640354193365, -0.5992644257357763,
-                                    0.08214473211521793, -0.007363785026948129, 0.00044720029376000376);
-  const double negative = log_usual(3.141592653589793 / (a * sine)) - positive;
-  return static_cast<float>(x < 0 ? negative : positive);
+  const double negative = log_usual(3.141592653589793 / (a * sine_of_half_turns(r))) - positive;
+  const double below = r == 0 ? infinity<double>() : negative;
+  return static_cast<float>(d < 0 ? below : positive);
+}
+// But for the neighbourhoods of the zeros below 0, where what was computed is the difference of larger numbers.
+STRIDED_INLINE_HD bool has_usual_lgamma(float x) {
+  const bool away = abs(lgamma_usual(x)) > 0.04f;
+  return ((x > 0) | away) & (x != 0) & (abs(x) < infinity<float>());
 }
 STRIDED_INLINE_HD float lgamma(float x) {
   return has_usual_lgamma(x) ? lgamma_usual(x) : static_cast<float>(special::lgamma(x));
 }
 
-// For float, in double and without branches: above 0 but for the neighbourhood of the root, where the terms cancel.
-// The sum of 1 / (x + k) is the derivative of the product of the x + k by that product.
-STRIDED_HD bool has_usual_digamma(float x) { return (x > 0) & (abs(x - 1.4616321f) > 1e-3f) & (x < infinity<float>()); }
+// For float, in double and without branches, below 0 by the reflection (Abramowitz and Stegun 6.3.7). The sum of
+// 1 / (a + k) is the derivative of the product of the a + k by that product.
 STRIDED_INLINE_HD float digamma_usual(float x) {
-  const double a = x;
+  const bool negative = x < 0;
+  const double a = negative ? 1 - static_cast<double>(x) : x;
   const bool low = a < 8;
   double product = low ? a : 1, slope = 1;
   for (int k = 1; k < 8; ++k) {
@@ -445,7 +452,16 @@ STRIDED_INLINE_HD float digamma_usual(float x) {
   }
   const double w = low ? a + 8 : a, inverse = 1 / w, z = inverse * inverse;
   const double series = z * poly(z, 1. / 12, -1. / 120, 1. / 252, -1. / 240, 1. / 132);
-  return static_cast<float>(log_usual(w) - 0.5 * inverse - series - (low ? slope / product : 0));
+  const double r = special::fraction(x), sine = copysign(sine_of_half_turns(r), r);
+  const double reflected = kPi * sine_of_half_turns(0.5 - abs(r)) / sine;
+  return static_cast<float>(log_usual(w) - 0.5 * inverse - series - (low ? slope / product : 0) -
+                            (negative ? reflected : 0));
+}
+// But for the poles, and for the neighbourhoods of the zeros, where the terms cancel.
+STRIDED_INLINE_HD bool has_usual_digamma(float x) {
+  const bool positive = (x > 0) & (abs(x - 1.4616321f) > 1e-3f);
+  const bool negative = (x < 0) & (x != math::floor(x)) & (abs(digamma_usual(x)) > 0.1f);
+  return (positive | negative) & (abs(x) < infinity<float>());
 }
 STRIDED_INLINE_HD float digamma(float x) {
   return has_usual_digamma(x) ? digamma_usual(x) : static_cast<float>(special::digamma(x));

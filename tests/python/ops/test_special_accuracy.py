@@ -98,6 +98,63 @@ def test_degrees(name):
     assert f(big, 6).tolist() == [math.inf] * 3
 
 
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials_beside_each_other(name):
+    """Elements that are computed together have the values that each has alone, whatever stands beside them."""
+    rng = np.random.default_rng(1)
+    x = np.concatenate([rng.uniform(-1.5, 1.5, 30), [0.0, -0.0, 1e30, -1e30, math.inf, -math.inf, math.nan]])
+    n = np.concatenate([rng.integers(-2, 70, 30), [0, 5, 1, 3, 2, 3, 4]]).astype(float)
+    n[7] = math.nan
+    f = getattr(torch.special, name)
+    x, n = torch.tensor(x).float().double(), torch.tensor(n)
+    alone = torch.cat([f(x[i : i + 1], n[i : i + 1]) for i in range(len(x))])
+    for length in (1, 7, 8, 9, 16, 17, 37):
+        for start in {0, len(x) - length}:
+            part = slice(start, start + length)
+            np.testing.assert_array_equal(f(x[part], n[part]).numpy(), alone[part].numpy())
+            np.testing.assert_array_equal(f(x[part].float(), n[part].float()).numpy(), alone[part].float().numpy())
+
+
+@pytest.mark.parametrize("name", ["lgamma", "digamma"])
+def test_float32_below_zero(name):
+    """Next to zeros and poles as well, in rows with few and with many elements of each."""
+    f = getattr(torch, name)
+    rng = np.random.default_rng(0)
+    poles = -np.arange(8.0)
+    near = (poles[:, None] + np.geomspace(1e-6, 0.5, 200) * np.array([1, -1])[:, None, None]).reshape(-1)
+    x = torch.tensor(np.concatenate([rng.uniform(-60, 0, 4000), near, poles, [-1e6, -1e30, -math.inf]]))
+    for part in (x, x[:4000], x[4000:], x[:1]):
+        single = part.float()
+        want, got = f(single.double()).numpy(), f(single).numpy()
+        finite = np.isfinite(want)
+        np.testing.assert_array_equal(got[~finite], want[~finite].astype(np.float32))
+        ulp = np.spacing(np.abs(want[finite]).astype(np.float32))
+        assert (np.abs(got[finite] - want[finite]) <= 0.6 * ulp).all()
+
+
+def test_sums_of_powers():
+    """zeta and polygamma of rows with odd arguments among usual ones."""
+    x = torch.tensor([2.5, 1.0, 0.5, 3.0, 3.0, 3.0, 1e200, math.inf, math.nan, 2.0, 1.001] * 14, dtype=torch.float64)
+    q = torch.tensor([1.5, 2.0, 2.0, -1.0, -1.5, 1e-200, 2.0, 0.5, 1.0, math.inf, 300.0] * 14, dtype=torch.float64)
+    for n in (11, 3 * 11, len(x)):
+        got = torch.special.zeta(x[:n], q[:n]).numpy()
+        alone = [torch.special.zeta(x[i : i + 1], q[i : i + 1]).item() for i in range(n)]
+        np.testing.assert_array_equal(got, alone)
+    ends = torch.special.zeta(x[:11], q[:11])
+    assert ends[1] == math.inf and ends[2].isnan() and ends[3] == math.inf and ends[5] == math.inf
+    assert ends[6] == 0 and ends[7] == math.inf and ends[8].isnan() and ends[9] == 0
+    # (-3/2)^-3 + (-1/2)^-3 + the sum from 1/2 on, 7 zeta(3)
+    assert ends[4].item() == pytest.approx(-8 / 27 - 8 + 7 * 1.2020569031595942)
+    y = torch.tensor([0.5, -0.5, 0.0, -2.0, 30.0, 1e80, math.inf, -math.inf, math.nan, 1e-90] * 14, dtype=torch.float64)
+    for order in (1, 2, 3, 9):
+        got = torch.polygamma(order, y).numpy()
+        alone = [torch.polygamma(order, y[i : i + 1]).item() for i in range(len(y))]
+        np.testing.assert_array_equal(got, alone)
+        single = torch.polygamma(order, y.float()).numpy()
+        np.testing.assert_array_equal(single, torch.polygamma(order, y.float().double()).float().numpy())
+    assert torch.polygamma(1, torch.tensor(0.5)).item() == pytest.approx(math.pi**2 / 2)
+
+
 def test_derivatives_of_hermite_polynomials():
     x = torch.tensor([0.3, -1.2], dtype=torch.float64, requires_grad=True)
     for f, factor in ((torch.special.hermite_polynomial_h, 2), (torch.special.hermite_polynomial_he, 1)):
