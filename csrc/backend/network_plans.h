@@ -159,6 +159,20 @@ struct PairLossPlan {
   void* to = nullptr;       // slopes, of the gradient alone
 };
 
+// Distances of rows: norms of x_i - y_j, with p = 0, 1, 2 or infinity. x is contiguous (rows, columns), y is turned,
+// (columns, others), with kMore numbers, any, after the last ones. pairs: y is x, and out has those with j > i alone, one
+// after the other; else it is (rows, others).
+struct DistancePlan {
+  static constexpr int64_t kMore = 64;
+
+  DType dtype = DType::Float32;
+  double p = 2;
+  bool pairs = false;
+  int64_t rows = 0, others = 0, columns = 0;
+  const void *x = nullptr, *y = nullptr;
+  void* out = nullptr;
+};
+
 // Attention: out = softmax(scale * q k^T + mask) v for each matrix of a batch; q (queries x features), k (keys x
 // features), v (keys x values) and mask (queries x keys, or absent: its data are null) by strides in elements, out
 // contiguous. causal: query i sees keys up to i. A query whose mask is -inf throughout gets zeros.
@@ -204,6 +218,7 @@ struct LstmPlan {
   X(label_sums, LabelSumsPlan) \
   X(pair_sums, PairLossPlan) \
   X(pair_gradient, PairLossPlan) \
+  X(distances, DistancePlan) \
   X(lstm_step, LstmPlan) \
   X(lstm_gradient, LstmPlan) \
   /* C is float32, A and B are 16-bit floats, of plan.dtype */ \

@@ -1,8 +1,9 @@
-// Losses of pairs of numbers, summed, and their gradient.
+// Losses of pairs of numbers, summed, and their gradient; distances of pairs of rows.
 #include "base/math.h"
 #include "cpu/kernels.h"
 #include "cpu/networks.h"
 #include "cpu/reduce/row_sums.inc"
+#include "cpu/simd.inc"
 
 namespace strided {
 inline namespace STRIDED_ISA {
@@ -50,11 +51,64 @@ void pair_gradient(const PairLossPlan& plan, int64_t begin, int64_t end) {
   });
 }
 
+// From one row to several side by side: step(sum, difference) for each column, join(sum, sum) for every kFew of them, so
+// that the error of long sums stays small.
+template <class T, class Step, class Join>
+void distances_by(const DistancePlan& plan, int64_t begin, int64_t end, Step step, Join join) {
+  using V = Vec<T>;
+  constexpr int N = 4, W = kLanes<T>;
+  static_assert(N * W <= DistancePlan::kMore, "what is read after the last number");
+  constexpr int64_t kFew = 32;
+  const T *const x = static_cast<const T*>(plan.x), *const y = static_cast<const T*>(plan.y);
+  const int64_t columns = plan.columns, others = plan.others;
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t first = plan.pairs ? i + 1 : 0;
+    T* const out = static_cast<T*>(plan.out) + (plan.pairs ? i * (2 * others - i - 1) / 2 - first : i * others);
+    for (int64_t j = first; j < others; j += N * W) {
+      V total[N] = {};
+      for (int64_t c = 0; c < columns; c += kFew) {
+        const int64_t last = min_of(c + kFew, columns);
+        V part[N] = {};
+        for (int64_t k = c; k < last; ++k) {
+          const V here = V{} + x[i * columns + k];
+#pragma GCC unroll 4
+          for (int v = 0; v < N; ++v) part[v] = step(part[v], load<V>(y + k * others + j + v * W) - here);
+        }
+#pragma GCC unroll 4
+        for (int v = 0; v < N; ++v) total[v] = join(total[v], part[v]);
+      }
+      T made[N * W];
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) store(made + v * W, total[v]);
+      const int64_t count = min_of(N * W, others - j);
+      const bool square = plan.p == 2;
+      for (int64_t k = 0; k < count; ++k) out[j + k] = square ? math::sqrt(made[k]) : made[k];
+    }
+  }
+}
+template <class T>
+void distances(const DistancePlan& plan, int64_t begin, int64_t end) {
+  using V = Vec<T>;
+  const auto size = [](V d) { return d < 0 ? -d : d; };
+  const auto plus = [](V a, V b) { return a + b; };
+  const auto larger = [size](V a, V d) {
+    const V s = size(d);
+    return (s > a) | (s != s) ? s : a;
+  };
+  const auto differs = [](V a, V d) { return a + (d == 0 ? V{} : d == d ? V{} + T(1) : d); };
+  if (plan.p == 2) distances_by<T>(plan, begin, end, [](V a, V d) { return a + d * d; }, plus);
+  else if (plan.p == 1) distances_by<T>(plan, begin, end, [size](V a, V d) { return a + size(d); }, plus);
+  else if (plan.p == 0) distances_by<T>(plan, begin, end, differs, plus);
+  else distances_by<T>(plan, begin, end, larger, larger);
+}
+
 }  // namespace
 
 void fill_pair_loss(KernelTable& table) {
   table.pair_loss[0] = {&pair_sums<float>, &pair_gradient<float>};
   table.pair_loss[1] = {&pair_sums<double>, &pair_gradient<double>};
+  table.distances[0] = &distances<float>;
+  table.distances[1] = &distances<double>;
 }
 
 }  // namespace STRIDED_ISA

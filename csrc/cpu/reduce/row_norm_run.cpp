@@ -54,6 +54,12 @@ void pair_gradient(const PairLossPlan& plan) {
                [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }
 
+void distances(const DistancePlan& plan) {
+  const auto run = kernel_table().distances[plan.dtype == DType::Float64 ? 1 : 0];
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plan.others * plan.columns, 1));
+  parallel_for(0, plan.rows, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+}
+
 void channels_gradient(const ChannelGradientPlan& plan) {
   const auto run = kernel_table().row_gradients[plan.dtype == DType::Float64 ? 1 : 0].channels;
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plan.outer * plan.inner, 1));

@@ -5,6 +5,7 @@
 // are formed for some rows at a time, few enough to stay in the cache, and formed again for the gradient, where PyTorch
 // has kernels that never form them. Every step is a recorded op, so gradients can be differentiated again.
 #include <algorithm>
+#include <cmath>
 
 #include "backend/network_plans.h"
 #include "ops/factory.h"
@@ -46,7 +47,29 @@ int64_t cost_of_row(const Tensor& out, const Tensor& x1) {
   return out.numel() / std::max<int64_t>(rows_of(out), 1) * columns_of(x1);
 }
 
+// In one pass over the numbers, where the device has it: whether it was done. pairs: those of pdist.
+bool in_one_pass(const Tensor& out, const Tensor& x1, const Tensor& x2, double p, bool pairs) {
+  const auto operation = network_functions(out.device()).distances;
+  if (operation == nullptr || x1.ndim() != 2 || x2.ndim() != 2 || !out.is_contiguous()) return false;
+  if (p != 0 && p != 1 && p != 2 && p != HUGE_VAL) return false;
+  NoGradGuard guard;
+  DistancePlan plan;
+  plan.dtype = out.dtype();
+  plan.p = p;
+  plan.pairs = pairs;
+  plan.rows = rows_of(x1), plan.others = rows_of(x2), plan.columns = columns_of(x1);
+  const int64_t n = plan.columns * plan.others;
+  const Tensor x = contiguous(x1), y = empty(Dims{n + DistancePlan::kMore}, x.dtype(), x.device());
+  copy_into(view(narrow(y, 0, 0, n), Dims{plan.columns, plan.others}), transpose(x2, -2, -1));
+  plan.x = x.data();
+  plan.y = y.data();
+  plan.out = out.data();
+  operation(plan);
+  return true;
+}
+
 void by_differences(const Tensor& out, const Tensor& x1, const Tensor& x2, double p) {
+  if (in_one_pass(out, x1, x2, p, false)) return;
   // A few columns are summed faster as rows, many pairs side by side.
   const bool turned = columns_of(x1) <= kFewColumns && columns_of(x1) <= rows_of(x2);
   const Tensor t1 = turned ? contiguous(transpose(x1, -2, -1)) : x1,
@@ -170,7 +193,7 @@ Tensor pdist(const Tensor& x, double p) {
   if (x.dtype() != compute_dtype_of(x.dtype())) return to_dtype(pdist(to_compute_dtype(x), p), x.dtype());
   const int64_t n = x.size(0);
   const Tensor out = zeros(Dims{n > 0 ? n * (n - 1) / 2 : 0}, x.dtype(), x.device());
-  if (x.numel() > 0) {
+  if (x.numel() > 0 && !in_one_pass(out, x, x, p, true)) {
     NoGradGuard guard;
     int64_t done = 0;
     in_parts(x, n - 1, n * x.size(1) / 16,

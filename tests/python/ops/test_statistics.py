@@ -256,6 +256,20 @@ def test_pdist_in_parts():
     close(torch.pdist(x), distances(nx, nx, 2)[np.triu_indices(400, 1)], "float32")
 
 
+@pytest.mark.parametrize("p", [0, 1, 2, INF])
+def test_distances_of_few_and_many(p):
+    """Rows and columns about as many as are computed side by side, and a NaN among them."""
+    for dtype in FLOATS:
+        for n, columns in ((2, 1), (33, 31), (65, 33), (66, 70)):
+            x, nx = sample((n, columns), dtype)
+            want = distances(nx, nx, p)
+            close(torch.pdist(x, p), want[np.triu_indices(n, 1)], dtype)
+            close(torch.cdist(x, x[: n - 1], p, "donot_use_mm_for_euclid_dist"), want[:, : n - 1], dtype)
+        x[3, 5] = math.nan
+        made = torch.cdist(x, x, p, "donot_use_mm_for_euclid_dist").isnan()
+        assert made[3].all() and made[:, 3].all() and made.sum() == 2 * n - 1
+
+
 def test_distances_of_nothing():
     for p in (0, 1, 2, INF):
         assert torch.cdist(torch.zeros(0, 3), torch.zeros(2, 3), p).shape == (0, 2)
