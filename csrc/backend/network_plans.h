@@ -107,6 +107,10 @@ struct PoolPlan {
   int64_t planes = 0;
   int64_t size[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, padding[3] = {0, 0, 0};
   int64_t dilation[3] = {1, 1, 1}, to[3] = {1, 1, 1};
+  // Where windows are not alike: begin and end of the to[i] windows along axis i, one axis after the other, and how far
+  // the numbers of the next plane are apart (0: the same for all). kernel, stride, padding and dilation say nothing then.
+  const int64_t* edges = nullptr;
+  int64_t edges_step = 0;
   const void* in = nullptr;
   void* out = nullptr;
   int64_t* places = nullptr;  // or null

@@ -210,6 +210,30 @@ const PointKernels& points_of(const SamplePlan& plan) {
   return kernel_table().points[plan.dtype == DType::Float64 ? 1 : 0];
 }
 
+// Planes begin ... end - 1 of windows between edges.
+template <class T>
+void maxima_between(const PoolPlan& plan, int64_t begin, int64_t end) {
+  const int64_t high = plan.size[1], wide = plan.size[2];
+  for (int64_t p = begin; p < end; ++p) {
+    const T* const in = static_cast<const T*>(plan.in) + p * plan.size[0] * high * wide;
+    const int64_t* const layers = plan.edges + p * plan.edges_step;
+    const int64_t *const rows = layers + 2 * plan.to[0], *const columns = rows + 2 * plan.to[1];
+    int64_t made = p * plan.to[0] * plan.to[1] * plan.to[2];
+    for (int64_t z = 0; z < plan.to[0]; ++z)
+      for (int64_t y = 0; y < plan.to[1]; ++y)
+        for (int64_t x = 0; x < plan.to[2]; ++x, ++made) {
+          T best = -std::numeric_limits<T>::infinity();
+          int64_t place = (layers[2 * z] * high + rows[2 * y]) * wide + columns[2 * x];
+          for (int64_t k = layers[2 * z]; k < layers[2 * z + 1]; ++k)
+            for (int64_t j = rows[2 * y]; j < rows[2 * y + 1]; ++j)
+              for (int64_t i = columns[2 * x], row = (k * high + j) * wide; i < columns[2 * x + 1]; ++i)
+                if (const T v = in[row + i]; v > best || v != v) best = v, place = row + i;
+          static_cast<T*>(plan.out)[made] = best;
+          if (plan.places) plan.places[made] = place;
+        }
+  }
+}
+
 }  // namespace
 
 void mix_taps(const TapsPlan& plan) {
@@ -238,6 +262,11 @@ void convolve_channels(const ChannelsPlan& plan) {
 }
 
 void pool_maxima(const PoolPlan& plan) {
+  if (plan.edges) {
+    const auto run = plan.dtype == DType::Float64 ? &maxima_between<double> : &maxima_between<float>;
+    return parallel_for(0, plan.planes, grain_of(plan.size[0] * plan.size[1] * plan.size[2]),
+                        [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+  }
   const auto run = kernel_table().pool[plan.dtype == DType::Float64 ? 1 : 0];
   const int64_t taps = plan.kernel[0] * plan.kernel[1] * plan.kernel[2];
   parallel_for(0, plan.planes * plan.to[0] * plan.to[1], grain_of(taps * plan.to[2]),

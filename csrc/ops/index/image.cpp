@@ -376,24 +376,83 @@ Tensor adaptive_avg_pool(const Tensor& x, const Dims& sizes) {
 }
 
 template <int axes>
-Tensor adaptive_max_pool(const Tensor& x, const Dims& sizes) {
-  if (!can_pool(x, sizes) || !x.is_contiguous()) return {};
+std::tuple<Tensor, Tensor> adaptive_max_pool(const Tensor& x, const Dims& sizes, bool with_places) {
+  if (!can_pool(x, sizes) || lies_channels_last(x) || has_channels_last(x)) return {};
   const std::optional<Dims> kernel = equal_windows(x, sizes);
-  if (std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; })) {
+  if (!with_places && std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; })) {
     Dims shape, rows;
     for (int i = 0; i < x.ndim(); ++i) shape.push_back(i < x.ndim() - axes ? x.size(i) : 1);
     for (int i = 0; i < x.ndim() - axes; ++i) rows.push_back(x.size(i));
     rows.push_back(product_of(*kernel));
-    return reshape(std::get<0>(max(reshape(x, rows), -1)), shape);
+    return {reshape(std::get<0>(max(reshape(x, rows), -1)), shape), Tensor()};
+  }
+  constexpr const char* node = axes == 1   ? "SqueezeBackward1"
+                               : axes == 2 ? "AdaptiveMaxPool2DBackward0"
+                                           : "AdaptiveMaxPool3DBackward0";
+  if (kernel && with_places) {
+    const auto [best, places] = max_pool_with_indices<axes>(x, *kernel, std::nullopt, Dims(1, 0), Dims(1, 1), false);
+    return {shown_as(node, best), places};
   }
   constexpr int64_t kMost = 64;  // elements of a window; their maxima are taken one element after the other
-  if (!kernel || product_of(*kernel) > kMost) return {};
-  return max_pool<axes>(x, *kernel, std::nullopt, Dims(1, 0), Dims(1, 1), false);
+  if (kernel && product_of(*kernel) <= kMost)
+    return {max_pool<axes>(x, *kernel, std::nullopt, Dims(1, 0), Dims(1, 1), false), Tensor()};
+  std::vector<int64_t> edges;
+  for (int i = axes; i < 3; ++i) edges.push_back(0), edges.push_back(1);
+  for (int i = 0; i < axes; ++i) {
+    const int64_t n = x.size(x.ndim() - axes + i), out = sizes[static_cast<size_t>(i)];
+    for (int64_t j = 0; j < out; ++j) edges.push_back(j * n / out), edges.push_back(((j + 1) * n + out - 1) / out);
+  }
+  return max_pool_between(node, x, sizes, edges, true);
+}
+
+// ---------------------------------------------------------------- windows at places that are drawn
+
+namespace {
+
+// Where windows begin, in the arithmetic of the numbers that were drawn: one for each plane and axis.
+template <class T>
+std::vector<int64_t> drawn_edges(const Tensor& x, const Tensor& samples, const Dims& out, const Dims& kernel) {
+  const size_t axes = out.size();
+  const T* u = samples.data_as<T>();
+  std::vector<int64_t> edges;
+  for (int64_t plane = 0; plane < x.size(0) * x.size(1); ++plane, u += axes) {
+    for (size_t i = axes; i < 3; ++i) edges.push_back(0), edges.push_back(1);
+    for (size_t i = 0; i < axes; ++i) {
+      // PyTorch's numbers: in two dimensions the first number is that of the last axis.
+      const T shift = u[axes == 2 ? 1 - i : i];
+      STRIDED_CHECK(shift >= 0 && shift <= 1, RuntimeError,
+                    "fractional_max_pool: numbers that are drawn must lie between 0 and 1");
+      const int64_t n = x.shape()[2 + i], last = n - kernel[i];
+      const T step = out[i] > 1 ? static_cast<T>(static_cast<double>(last) / static_cast<double>(out[i] - 1)) : T(0);
+      for (int64_t j = 0; j < out[i]; ++j) {
+        int64_t start = static_cast<int64_t>((static_cast<T>(j) + shift) * step) - static_cast<int64_t>(shift * step);
+        if (j == out[i] - 1) start = last;
+        start = std::min(start, last);
+        edges.push_back(start), edges.push_back(start + kernel[i]);
+      }
+    }
+  }
+  return edges;
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> fractional_max_pool(const Tensor& x, const Tensor& samples, const Dims& out,
+                                               const Dims& kernel) {
+  const bool wide = x.dtype() == DType::Float64;
+  if ((!wide && x.dtype() != DType::Float32) || samples.dtype() != x.dtype() || x.numel() == 0 ||
+      network_functions(x.device()).pool_maxima == nullptr)
+    return {};
+  const Tensor u = contiguous(samples);
+  const std::vector<int64_t> edges =
+      wide ? drawn_edges<double>(x, u, out, kernel) : drawn_edges<float>(x, u, out, kernel);
+  const char* node = out.size() == 2 ? "FractionalMaxPool2DBackward0" : "FractionalMaxPool3DBackward0";
+  return max_pool_between(node, x, out, edges, false);
 }
 
 #define STRIDED_AXES(n) \
   template Tensor adaptive_avg_pool<n>(const Tensor&, const Dims&); \
-  template Tensor adaptive_max_pool<n>(const Tensor&, const Dims&);
+  template std::tuple<Tensor, Tensor> adaptive_max_pool<n>(const Tensor&, const Dims&, bool);
 STRIDED_AXES(1)
 STRIDED_AXES(2)
 STRIDED_AXES(3)

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/scalar.h"
@@ -20,12 +21,16 @@ Tensor resize(const Tensor& x, const Dims& sizes, const std::vector<double>& fac
               bool align, bool antialias);
 // nn.functional.pad: (before, after) of the last axis, then of the one before it, ...
 Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const std::optional<Scalar>& value);
-// nn.functional.adaptive_avg_pool1d to adaptive_avg_pool3d, and adaptive_max_pool1d to adaptive_max_pool3d without
-// positions; sizes: as many as there are axes.
+// nn.functional.adaptive_avg_pool1d to adaptive_avg_pool3d, and adaptive_max_pool1d to adaptive_max_pool3d, without
+// positions where these are not asked for; sizes: as many as there are axes.
 template <int axes>
 Tensor adaptive_avg_pool(const Tensor& x, const Dims& sizes);
 template <int axes>
-Tensor adaptive_max_pool(const Tensor& x, const Dims& sizes);
+std::tuple<Tensor, Tensor> adaptive_max_pool(const Tensor& x, const Dims& sizes, bool with_places);
+// nn.functional.fractional_max_pool2d and fractional_max_pool3d, with positions: `out` windows along each axis. x has a
+// batch; samples: (batch, channels, axes), between 0 and 1.
+std::tuple<Tensor, Tensor> fractional_max_pool(const Tensor& x, const Tensor& samples, const Dims& out,
+                                               const Dims& kernel);
 // nn.functional.pixel_shuffle, pixel_unshuffle and channel_shuffle.
 Tensor pixel_shuffle(const Tensor& x, int64_t factor);
 Tensor pixel_unshuffle(const Tensor& x, int64_t factor);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "backend/network_plans.h"
 #include "ops/factory.h"
@@ -286,6 +287,16 @@ std::tuple<Tensor, Tensor> maxima_and_places(const Tensor& x, const Windows& w) 
   return {best, base + to_dtype(offset, DType::Int64)};
 }
 
+// A window's gradient goes to the element that is its maximum.
+void record_maxima(const char* node, const Tensor& best, const Tensor& x, const Tensor& places) {
+  record(node, best, x, [shape = x.shape(), places = SavedTensor(places)](const Tensor& g) {
+    const int64_t n = shape[0], c = shape[1];
+    const Tensor flat = zeros({n, c, product_of({shape.data() + 2, shape.size() - 2})}, g.dtype(), g.device());
+    const Dims rows{n, c, product_of({g.shape().data() + 2, g.shape().size() - 2})};
+    return steady(reshape(scatter_add(flat, 2, reshape(places.get(), rows), reshape(g, rows)), shape));
+  });
+}
+
 template <int axes>
 std::tuple<Tensor, Tensor> max_pool_any(const Tensor& input, const Dims& kernel, const std::optional<Dims>& stride,
                                         const Dims& padding, const Dims& dilation, bool ceil_mode, bool with_places) {
@@ -300,13 +311,7 @@ std::tuple<Tensor, Tensor> max_pool_any(const Tensor& input, const Dims& kernel,
     else best = maxima(x, w);
     best = make_view(best, best.layout());  // a result of its own: no view of what was made here
   }
-  if (recorded)  // a window's gradient goes to the element that is its maximum
-    record(Names<axes>::max_node, best, x, [shape = x.shape(), places = SavedTensor(places)](const Tensor& g) {
-      const int64_t n = shape[0], c = shape[1];
-      const Tensor flat = zeros({n, c, product_of({shape.data() + 2, shape.size() - 2})}, g.dtype(), g.device());
-      const Dims rows{n, c, product_of({g.shape().data() + 2, g.shape().size() - 2})};
-      return steady(reshape(scatter_add(flat, 2, reshape(places.get(), rows), reshape(g, rows)), shape));
-    });
+  if (recorded) record_maxima(Names<axes>::max_node, best, x, places);
   if (input.ndim() == axes + 1) {
     best = squeeze(best, {0});
     if (places.defined()) places = squeeze(places, {0});
@@ -387,6 +392,36 @@ template <int axes>
 std::tuple<Tensor, Tensor> max_pool_with_indices(const Tensor& x, const Dims& kernel, const std::optional<Dims>& stride,
                                                  const Dims& padding, const Dims& dilation, bool ceil_mode) {
   return max_pool_any<axes>(x, kernel, stride, padding, dilation, ceil_mode, true);
+}
+
+std::tuple<Tensor, Tensor> max_pool_between(const char* node, const Tensor& input, const Dims& out,
+                                            const std::vector<int64_t>& edges, bool shared) {
+  const auto operation = network_functions(input.device()).pool_maxima;
+  const size_t axes = out.size();
+  if (operation == nullptr || !is_floating(input.dtype()) || input.numel() == 0) return {};
+  const bool batch = input.ndim() == static_cast<int>(axes) + 2, recorded = needs_grad(input);
+  const Tensor x = batch ? input : unsqueeze(input, 0);
+  const Dims shape = joined({x.size(0), x.size(1)}, out);
+  Tensor best, places;
+  {
+    NoGradGuard guard;
+    const Tensor image = contiguous(to_compute_dtype(x));
+    best = empty(shape, image.dtype(), x.device());
+    places = empty(shape, DType::Int64, x.device());
+    PoolPlan plan;
+    plan.dtype = image.dtype();
+    plan.planes = x.size(0) * x.size(1);
+    for (size_t i = 0, to = 3 - axes; i < axes; ++i, ++to) plan.size[to] = x.shape()[2 + i], plan.to[to] = out[i];
+    plan.edges = edges.data();
+    plan.edges_step = shared ? 0 : static_cast<int64_t>(edges.size()) / plan.planes;
+    plan.in = image.data();
+    plan.out = best.data();
+    plan.places = places.data_as<int64_t>();
+    operation(plan);
+    best = to_dtype(best, x.dtype());
+  }
+  if (recorded) record_maxima(node, best, x, places);
+  return batch ? std::tuple(best, places) : std::tuple(squeeze(best, {0}), squeeze(places, {0}));
 }
 
 template <int axes>

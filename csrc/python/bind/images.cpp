@@ -80,22 +80,30 @@ Tensor shuffle(const Tensor& x, PyObject* number) {
   return PyLong_CheckExact(number) && read(number, 1, &n) ? Shuffle(x, n[0]) : Tensor();
 }
 
-template <int axes, Tensor (*Pool)(const Tensor&, const Dims&)>
-Tensor pool_to(const Tensor& x, PyObject* size, bool return_indices) {
-  Dims sizes;
-  return !return_indices && read(size, axes, &sizes) ? Pool(x, sizes) : Tensor();
-}
-template <int axes, Tensor (*Pool)(const Tensor&, const Dims&)>
+template <int axes>
 Tensor mean_pool_to(const Tensor& x, PyObject* size) {
-  return pool_to<axes, Pool>(x, size, false);
+  Dims sizes;
+  return read(size, axes, &sizes) ? adaptive_avg_pool<axes>(x, sizes) : Tensor();
+}
+template <int axes>
+PyObject* max_pool_to(const Tensor& x, PyObject* size, bool return_indices) {
+  Dims sizes;
+  if (!read(size, axes, &sizes)) Py_RETURN_NONE;
+  const auto [best, places] = adaptive_max_pool<axes>(x, sizes, return_indices);
+  if (!best.defined()) Py_RETURN_NONE;
+  if (!return_indices) return wrap(best);
+  PyObject* made = PyTuple_New(2);
+  PyTuple_SET_ITEM(made, 0, wrap(best));
+  PyTuple_SET_ITEM(made, 1, wrap(places));
+  return made;
 }
 template <int axes>
 void bind_adaptive() {
   const std::string n = std::to_string(axes) + "d", start = "(Tensor input, Any output_size";
-  def<&mean_pool_to<axes, adaptive_avg_pool<axes>>>(("_adaptive_avg_pool" + n + start + ")").c_str(),
-                                                    "nn.functional.adaptive_avg_pool1d to 3d.", kFunction);
-  def<&pool_to<axes, adaptive_max_pool<axes>>>(
-      ("_adaptive_max_pool" + n + start + ", bool return_indices=False)").c_str(),
+  def<&mean_pool_to<axes>>(("_adaptive_avg_pool" + n + start + ")").c_str(), "nn.functional.adaptive_avg_pool1d to 3d.",
+                           kFunction);
+  def<&max_pool_to<axes>>(
+      ("_adaptive_max_pool" + n + start + ", bool return_indices=False) -> Tensor; Tensor[] if return_indices").c_str(),
       "nn.functional.adaptive_max_pool1d to 3d.", kFunction);
 }
 
@@ -136,6 +144,8 @@ void bind_images() {
   bind_adaptive<2>();
   bind_adaptive<3>();
   def<&pad>("_pad(Tensor input, int[] pad, str mode='constant', Number? value=None)", "nn.functional.pad.", kFunction);
+  def<&fractional_max_pool>("_fractional_max_pool(Tensor x, Tensor samples, int[] sizes, int[] kernel)",
+                            "nn.functional.fractional_max_pool2d and fractional_max_pool3d, with a batch.", kFunction);
   def<&sample_grid>(
       "_grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', Any? align_corners=None)",
       "nn.functional.grid_sample.", kFunction);

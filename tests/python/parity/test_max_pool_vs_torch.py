@@ -112,3 +112,59 @@ def test_a_kernel_of_one_element_gives_new_memory(size):
     for t in made:
         t.zero_()
     assert x.min() == 1
+
+
+def both(data, grad=False):
+    """The same numbers in PyTorch and here."""
+    made = data.clone(), strided.from_numpy(data.numpy().copy())
+    return tuple(x.requires_grad_() for x in made) if grad else made
+
+
+@pytest.mark.parametrize("size", [(11,), (9, 13), (4, 7, 10)], ids=str)
+@pytest.mark.parametrize("content", ["random", "ties", "-inf", "nan"])
+def test_windows_that_are_not_alike(size, content):
+    """Of adaptive maxima: values, places and gradients, with a batch and without, by slices and transposed."""
+    data = torch.randn(2, 3, *size, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    data = (data * 2).round() if content == "ties" else data
+    data = torch.where(data > -0.8, -torch.inf, data) if content == "-inf" else data
+    data = torch.where(data > 1, torch.nan, data) if content == "nan" else data
+    name, axes = f"adaptive_max_pool{len(size)}d", len(size)
+    sizes = [3, (5, *range(2, axes + 1))[:axes], tuple(n + 1 for n in size)]
+    for out in sizes if content == "nan" else [1, *sizes]:  # of all NaNs of a long row the first one is named
+        for view in (lambda x: x, lambda x: x[0], lambda x: x[..., 1:], lambda x: x.transpose(0, 1)):
+            results = []
+            for x, T in zip(both(data, grad=True), (torch, strided)):
+                made, places = getattr(T.nn.functional, name)(view(x), out, return_indices=True)
+                plain = getattr(T.nn.functional, name)(view(x), out)
+                weight = T.arange(made.numel(), dtype=T.float64).reshape(made.shape) + 1
+                (grad,) = T.autograd.grad((made * weight).sum(), x)
+                results.append((made.detach(), places, plain.detach(), grad))
+            for a, b in zip(*results):
+                assert a.shape == b.shape and torch.equal(a.nan_to_num(9.0), torch.tensor(b.numpy()).nan_to_num(9.0))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("case", [((9, 9), 3, 2), ((16, 12), (2, 3), (7, 5)), ((5, 6, 7), 2, (3, 1, 4))], ids=str)
+def test_windows_at_places_that_are_drawn(case, dtype):
+    size, kernel, out = case
+    gen = torch.Generator().manual_seed(3)
+    data = torch.randn(2, 5, *size, dtype=getattr(torch, dtype), generator=gen)
+    drawn = torch.rand(2, 5, len(size), dtype=data.dtype, generator=gen)
+    drawn[0, 0], drawn[0, 1] = 0, 0.9999
+    data[1, 2] = torch.nan
+    name = f"fractional_max_pool{len(size)}d"
+    for batch in (True, False):
+        results = []
+        for x, u, T in zip(both(data, grad=True), both(drawn), (torch, strided)):
+            view, numbers = (x, u) if batch else (x[0], u[:1])
+            made, places = getattr(T.nn.functional, name)(
+                view, kernel, output_size=out, return_indices=True, _random_samples=numbers
+            )
+            (grad,) = T.autograd.grad((made * made.detach().nan_to_num(1.0)).sum(), x)
+            results.append((made.detach(), places, grad))
+        for a, b in zip(*results):
+            assert a.shape == b.shape and torch.equal(a.nan_to_num(9.0), torch.tensor(b.numpy()).nan_to_num(9.0))
+    with pytest.raises(RuntimeError, match="between 0 and 1"):
+        getattr(strided.nn.functional, name)(
+            strided.zeros(1, 1, *size), kernel, output_size=out, _random_samples=strided.full((1, 1, len(size)), 1e30)
+        )

@@ -22,6 +22,7 @@ __all__ = [
 
 
 _steady = _C.functions["_with_steady_gradient"]
+_in_one_step = _C.functions["_fractional_max_pool"]
 
 
 def _starts(u, n, out, kernel):
@@ -99,6 +100,10 @@ def _pool(name, axes, input, kernel_size, output_size, output_ratio, samples):
         made = x.flatten(2)[..., :0].reshape(*lead, *out)
         places = strided.empty(made.shape, dtype=strided.int64, device=x.device)
         return (made, places) if input.ndim == axes + 2 else (made.squeeze(0), places.squeeze(0))
+    if type(x) is strided.Tensor:  # in one step, where the device has it
+        best, places = _in_one_step(x, samples, out, kernel)
+        if best is not None:
+            return (best, places) if input.ndim == axes + 2 else (best.squeeze(0), places.squeeze(0))
     # PyTorch's numbers: in two dimensions the first number is that of the last axis.
     order = (1, 0) if axes == 2 else (0, 1, 2)
     with strided.no_grad():
