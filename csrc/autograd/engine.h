@@ -21,8 +21,8 @@ struct Backward {
 std::vector<Tensor> run_backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads,
                                  const std::vector<Tensor>& inputs, const Backward& how);
 
-// What one node makes of the gradients of its outputs (undefined: none), outside of a pass: no hooks are called, nothing is
-// freed, and the result is recorded where gradients are. A leaf's node adds to .grad, and gives nothing.
+// What one node makes of the gradients of its outputs (undefined: none), outside of a pass: no hooks are called,
+// nothing is freed, and the result is recorded where gradients are. A leaf's node adds to .grad, and gives nothing.
 TensorList call_node(Node& node, TensorList grads);
 
 // A backend may set it. Called before a pass begins and when it has ended, with the device of its first gradient unless
