@@ -32,7 +32,12 @@ def _bounds(dtype: Any, low: float | None, high: float | None) -> tuple[Any, Any
         raise ValueError(f"`low` and `high` cannot be NaN, but got low={low} and high={high}")
     continuous = dtype.is_floating_point or dtype.is_complex
     if continuous and low == high:
-        warnings.warn("make_tensor: low == high makes a constant; use torch.full()", FutureWarning, stacklevel=3)
+        warnings.warn(
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 and "
+            "will be removed in 2.3. Use `torch.full(...)` instead.",
+            FutureWarning,
+            stacklevel=3,
+        )
     elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     if high < least or low >= most:
