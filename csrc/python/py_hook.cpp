@@ -201,6 +201,17 @@ PyObject* tensor_hooks(const Tensor& t) {
   }
   return functions_of(t.impl()->autograd ? t.impl()->autograd->hooks : std::vector<Ref<Hook>>());
 }
+void set_tensor_hooks(const Tensor& t, PyObject* functions) {
+  STRIDED_CHECK(functions == Py_None || PyDict_Check(functions), TypeError,
+                "_backward_hooks must be a dict of functions or None, got ", Py_TYPE(functions)->tp_name);
+  const Owned values(functions == Py_None ? PyList_New(0) : PyDict_Values(functions));
+  std::vector<Ref<Hook>> made;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values.o); ++i)
+    made.push_back(make_hook(HookKind::Tensor, PyList_GET_ITEM(values.o, i)));
+  const Ref<Node>& node = grad_fn(t);
+  auto& list = node ? hooks_of_output(node->hooks(), t.impl()->autograd->output) : autograd_meta(t).hooks;
+  list.swap(made);  // what was there dies here
+}
 PyObject* post_accumulate_hooks(const Tensor& t) {
   return functions_of(t.impl()->autograd ? t.impl()->autograd->post_accumulate : std::vector<Ref<Hook>>());
 }

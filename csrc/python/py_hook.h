@@ -17,6 +17,8 @@ PyObject* add_node_hook(Node& node, HookKind kind, PyObject* callable);  // Pre 
 // The functions by the numbers of their handles, as an OrderedDict; None where none were added.
 PyObject* tensor_hooks(const Tensor& t);
 PyObject* post_accumulate_hooks(const Tensor& t);
+// Takes these in place of the tensor's hooks: a dict, whose keys nothing reads, or None.
+void set_tensor_hooks(const Tensor& t, PyObject* functions);
 
 // Shows the garbage collector the function of a hook that has no other owner.
 int visit_hook(const Ref<Hook>& hook, visitproc visit, void* arg);

@@ -164,6 +164,13 @@ PyObject* get_base(PyObject* o, void*) {
 PyObject* get_hooks(PyObject* o, void*) {
   return guarded<PyObject*>(nullptr, [&] { return tensor_hooks(unwrap(o)); });
 }
+int set_hooks(PyObject* o, PyObject* value, void*) {
+  return guarded<int>(-1, [&] {
+    STRIDED_CHECK(value, RuntimeError, "Deletion of _backwards_hooks not allowed!");
+    set_tensor_hooks(unwrap(o), value);
+    return 0;
+  });
+}
 PyObject* get_post_accumulate_hooks(PyObject* o, void*) {
   return guarded<PyObject*>(nullptr, [&] { return post_accumulate_hooks(unwrap(o)); });
 }

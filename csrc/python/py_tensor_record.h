@@ -20,6 +20,7 @@ PyObject* get_grad_fn(PyObject* o, void*);
 PyObject* get_output_nr(PyObject* o, void*);
 PyObject* get_base(PyObject* o, void*);
 PyObject* get_hooks(PyObject* o, void*);
+int set_hooks(PyObject* o, PyObject* value, void*);
 PyObject* get_post_accumulate_hooks(PyObject* o, void*);
 PyObject* method_is_view(PyObject* o, PyObject*);
 PyObject* method_retain_grad(PyObject* o, PyObject*);

@@ -185,7 +185,20 @@ def functions_of_result(t):
     return first._backward_hooks, list(second._backward_hooks.values()), x._backward_hooks
 
 
-@pytest.mark.parametrize("functions", [functions_of_leaf, functions_of_result])
+def functions_that_were_set(t):
+    x, y = leaf(t), leaf(t)
+    x.register_hook(lambda g: g * 2)
+    x._backward_hooks = {7: lambda g: g * 10}
+    (x * 3).sum().backward()
+    y.register_hook(lambda g: g * 2)
+    y._backward_hooks = None
+    (y * 3).sum().backward()
+    plain = t.ones(1)
+    plain._backward_hooks = {}
+    return x.grad, len(x._backward_hooks), y.grad, y._backward_hooks
+
+
+@pytest.mark.parametrize("functions", [functions_of_leaf, functions_of_result, functions_that_were_set])
 def test_functions_of_hooks_are_shown(functions):
     assert outcome(strided, functions) == outcome(torch, functions)
 
@@ -210,6 +223,6 @@ def test_the_node_that_a_pass_has_come_to():
     assert outcome(strided, seen) == outcome(torch, seen)
 
 
-@pytest.mark.parametrize("name", ["data", "grad"])
+@pytest.mark.parametrize("name", ["data", "grad", "_backward_hooks"])
 def test_attributes_are_deleted_as_there(name):
     assert outcome(strided, lambda t: delattr(leaf(t), name)) == outcome(torch, lambda t: delattr(leaf(t), name))
