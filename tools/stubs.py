@@ -215,6 +215,7 @@ CORE = {
     "DisableTorchFunctionSubclass": {},
     "Graph": {},
     "ScriptFunction": {},
+    "ScriptMethod": {},
     "Value": {},
     "Function": {
         "__call__": "(self, *args: Any, **kwargs: Any) -> Any",

@@ -256,7 +256,7 @@ def install() -> None:
     ):
         setattr(_C, function.__name__, function)
     _C.__getattr__ = _module  # type: ignore[method-assign]
-    for name in ("Graph", "Value", "ScriptFunction"):
+    for name in ("Graph", "Value", "ScriptFunction", "ScriptMethod"):
         setattr(_C, name, absent(name, f"{_HERE}._C"))
     for name in ("DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_AutoDispatchBelowAutograd", "Tag"):
         setattr(_C, name, getattr(dispatch_keys, name))

@@ -12,7 +12,7 @@ import strided
 @pytest.mark.parametrize(
     "text",
     [
-        "_C.Value()", "_C.Graph()", "fx.Transformer(None)",
+        "_C.Value()", "_C.Graph()", "_C.ScriptFunction()", "_C.ScriptMethod()", "fx.Transformer(None)",
         "PyTorchFileReader('x')",
         "distributed.optim.DistributedOptimizer([])", "distributed.nn.RemoteModule('worker/cpu', object)",
         "decomp.core_aten_decompositions()",
@@ -67,7 +67,7 @@ def test_what_is_built():
 
 
 def test_no_object_is_one():
-    for kind in (strided._C.Value, strided.fx.Transformer):
+    for kind in (strided._C.Value, strided._C.ScriptMethod, strided.fx.Transformer):
         assert not isinstance(strided.ones(1), kind)
     assert issubclass(strided.fx.GraphModule, strided.nn.Module)
 
