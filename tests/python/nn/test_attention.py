@@ -237,3 +237,42 @@ def test_recorded_causal_attention_goes_block_by_block(queries, keys):
     strided.testing.assert_close(found, wanted)
     second = [strided.autograd.grad(sum(g.square().sum() for g in grads), (q, k, v)) for grads in (found, wanted)]
     strided.testing.assert_close(*second)
+
+
+def calls_seen(monkeypatch, call):
+    """The names of functions, put in place of public ones, that are called."""
+    seen = []
+
+    def watched(owner, name):
+        before = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *a, **k: (seen.append(name), before(*a, **k))[1])
+
+    with monkeypatch.context() as monkeypatch:
+        for owner, names in (
+            (strided.nn.functional, ("linear", "scaled_dot_product_attention")),
+            (strided, ("addmm", "matmul", "bmm", "mm")),
+            (strided.Tensor, ("matmul", "bmm", "mm", "addmm")),
+        ):
+            for name in names:
+                watched(owner, name)
+        call()
+    return sorted(seen)
+
+
+@pytest.mark.parametrize(
+    ("options", "want"),
+    [({}, ["bmm", "bmm", "linear", "linear"]),
+     ({"need_weights": False}, ["linear", "linear", "scaled_dot_product_attention"])],
+)  # fmt: skip
+def test_programs_that_count_products_see_each_once(monkeypatch, options, want):
+    x, layer = strided.randn(2, 3, 8), strided.nn.MultiheadAttention(8, 2, batch_first=True)
+    assert calls_seen(monkeypatch, lambda: layer(x, x, x, **options)) == want
+    attend = lambda: strided.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
+    assert calls_seen(monkeypatch, attend) == ["scaled_dot_product_attention"]
+
+
+@pytest.mark.parametrize("shape", [(8,), (3, 8), (2, 3, 8)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_linear_layer_is_one_call(monkeypatch, shape, bias):
+    layer = strided.nn.Linear(8, 4, bias=bias)
+    assert calls_seen(monkeypatch, lambda: layer(strided.randn(shape))) == ["linear"]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import strided
 
 from ... import _C
+from .. import functional  # read at each call, as in PyTorch: programs put functions of their own there
 from ._dropout import dropout
-from ._linear import linear
+from ._linear import _matmul
 from ._padding import plain_pad as pad
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def _attended(query, key, value, scale, mask, is_causal, dropout_p):
     """softmax(query @ key.T * scale + mask) @ value; rows of the mask that are -inf throughout give zeros."""
     # Both factors get the root of the scale, so that products of 16-bit floats do not overflow.
     root = math.sqrt(abs(scale))
-    scores = (query * math.copysign(root, scale)).matmul(key.transpose(-2, -1) * root)
+    scores = _matmul(query * math.copysign(root, scale), key.transpose(-2, -1) * root)
     empty = None
     if mask is not None:
         scores = scores + mask
@@ -45,7 +46,7 @@ def _attended(query, key, value, scale, mask, is_causal, dropout_p):
         weights = weights.masked_fill(empty, 0)
     if dropout_p > 0:
         weights = dropout(weights, dropout_p, True)
-    return weights.matmul(value)
+    return _matmul(weights, value)
 
 
 def _causal(query, key, value, scale):
@@ -155,14 +156,14 @@ def _projected(query, key, value, embed_dim, weights, bias):
     """Queries, keys and values; `weights` is one matrix for the three, or a tuple."""
     biases = (None,) * 3 if bias is None else bias.chunk(3)
     if isinstance(weights, tuple):
-        return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
+        return tuple(functional.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
     if key is value:
         if query is key:
-            return linear(query, weights, bias).chunk(3, -1)
+            return functional.linear(query, weights, bias).chunk(3, -1)
         w_q, w_kv = weights.split([embed_dim, embed_dim * 2])
         b_q, b_kv = (None, None) if bias is None else bias.split([embed_dim, embed_dim * 2])
-        return linear(query, w_q, b_q), *linear(key, w_kv, b_kv).chunk(2, -1)
-    return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), weights.chunk(3), biases))
+        return functional.linear(query, w_q, b_q), *functional.linear(key, w_kv, b_kv).chunk(2, -1)
+    return tuple(functional.linear(x, w, b) for x, w, b in zip((query, key, value), weights.chunk(3), biases))
 
 
 def _check_shapes(query, key, value, key_padding_mask, attn_mask, heads):
@@ -294,19 +295,19 @@ def multi_head_attention_forward(
     found = None
     if need_weights:
         q = q * math.sqrt(1.0 / size)
-        scores = q.bmm(k.transpose(1, 2))
+        scores = strided.bmm(q, k.transpose(1, 2))
         found = (scores if mask is None else scores + mask).softmax(-1)
         if p > 0.0:
             found = dropout(found, p)
-        made = found.bmm(v)
+        made = strided.bmm(found, v)
     else:
         four = lambda x: x.view(batch, num_heads, x.size(1), size)
         if mask is not None:
             mask = mask.unsqueeze(0) if mask.size(0) == 1 else mask.view(batch, num_heads, mask.size(1), keys)
-        made = scaled_dot_product_attention(four(q), four(k), four(v), mask, p, is_causal)
+        made = functional.scaled_dot_product_attention(four(q), four(k), four(v), mask, p, is_causal)
         made = made.reshape(batch * num_heads, length, size)
     made = made.transpose(0, 1).reshape(length * batch, embed_dim)
-    made = linear(made, out_proj_weight, out_proj_bias).view(length, batch, out_proj_weight.size(0))
+    made = functional.linear(made, out_proj_weight, out_proj_bias).view(length, batch, out_proj_weight.size(0))
     if found is not None:
         found = found.view(batch, num_heads, length, keys)
         found = found.mean(1) if average_attn_weights else found

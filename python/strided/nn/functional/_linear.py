@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["bilinear", "embedding", "embedding_bag", "linear", "one_hot"]
 
+# Programs that count products put functions of their own in place of linear, addmm and matmul. They expect one call.
+_addmm, _matmul = _C.functions["addmm"], _C.functions["matmul"]
+
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias.
@@ -32,13 +35,13 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     if out is not None:
         return _into("linear", linear(input, weight, bias), out)
     if bias is None:
-        return input.matmul(weight.t())
+        return _matmul(input, weight.t())
     if input.ndim == 2 and weight.ndim == 2:
-        return strided.addmm(bias, input, weight.t())
+        return _addmm(bias, input, weight.t())
     if input.ndim < 2 or weight.ndim != 2 or input.numel() == 0:
-        return _C._shown_as("ViewBackward0", input.matmul(weight.t()) + bias)
+        return _C._shown_as("ViewBackward0", _matmul(input, weight.t()) + bias)
     rows = input.reshape(-1, input.shape[-1])
-    return strided.addmm(bias, rows, weight.t()).view(*input.shape[:-1], weight.shape[0])
+    return _addmm(bias, rows, weight.t()).view(*input.shape[:-1], weight.shape[0])
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -58,8 +61,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             )
     a, b = input1.reshape(-1, input1.shape[-1]), input2.reshape(-1, input2.shape[-1])
     m, n1, n2 = weight.shape
-    left = a.matmul(weight.permute(1, 0, 2).reshape(n1, m * n2)).view(-1, m, n2)
-    made = left.matmul(b.unsqueeze(-1)).view(*input1.shape[:-1], m)
+    left = _matmul(a, weight.permute(1, 0, 2).reshape(n1, m * n2)).view(-1, m, n2)
+    made = _matmul(left, b.unsqueeze(-1)).view(*input1.shape[:-1], m)
     return made if bias is None else made + bias
 
 
