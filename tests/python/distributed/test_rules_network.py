@@ -114,7 +114,7 @@ CASES = {
                               lambda: normal(*SPACES), lambda: positive(2, 4, 3)),
     "batch_norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), lambda: normal(*LINES), lambda: normal(4),
                    lambda: normal(4)),
-    "batch_norm 2": (lambda x, m, v: F.batch_norm(x, m, v), lambda: normal(*LINES), lambda: normal(4),
+    "batch_norm 2": (lambda x, m, v: F.batch_norm(x, m.detach(), v.detach()), lambda: normal(*LINES), lambda: normal(4),
                      lambda: positive(4)),
     "layer_norm": (lambda x, w, b: F.layer_norm(x, (4,), w, b), lambda: normal(3, 4), lambda: normal(4),
                    lambda: normal(4)),
