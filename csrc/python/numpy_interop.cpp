@@ -69,7 +69,8 @@ DType dtype_of_array(const py::array& a) {
     if (name == kDTypeInfo[i].name) return static_cast<DType>(i);
   std::string known;
   for (const DTypeInfo& t : kDTypeInfo) known += (known.empty() ? "" : ", ") + std::string(t.name);
-  STRIDED_THROW(TypeError, "can't convert np.ndarray of type numpy.", name, ". The only supported types are: ", known,
+  const std::string kind = py::str(d.attr("type").attr("__name__"));  // str_, where the name is str64
+  STRIDED_THROW(TypeError, "can't convert np.ndarray of type numpy.", kind, ". The only supported types are: ", known,
                 ".");
 }
 

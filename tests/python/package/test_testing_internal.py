@@ -41,6 +41,10 @@ EQUAL = [
     ("dtypes", strided.ones(2), strided.ones(2).double(), {"exact_dtype": False}),
     ("sizes", strided.zeros(2, 3).shape, (2, 3), {}),
     ("texts", "ab", "ab", {}),
+    ("arrays of texts", np.array(["a", "b"]), np.array(["a", "b"]), {}),
+    ("an array of dates", np.array(["2020-01-01"], "M8[D]"), np.array(["2020-01-01"], "M8[D]").tolist(), {}),
+    ("a sequence of numbers", [[1, 2]], strided.ones(1, 2) * strided.tensor([1, 2]), {}),
+    ("a tensor and a sequence", strided.tensor([0.5, 1], dtype=strided.float64), (0.5, 1), {}),
     ("parameters", strided.nn.Parameter(strided.ones(2)), strided.ones(2), {}),
 ]
 DIFFERENT = [
@@ -51,6 +55,8 @@ DIFFERENT = [
     ("keys", {"a": 1}, {"b": 1}, {}),
     ("deep", {"a": [1, strided.ones(1)]}, {"a": [1, strided.zeros(1)]}, {}),
     ("text and number", "1", 1, {}),
+    ("arrays of texts", np.array(["a", "b"]), np.array(["a", "c"]), {}),
+    ("a sequence of numbers", [1, 2], strided.ones(2), {}),
     ("tensor and None", strided.ones(1), None, {}),
     ("nan", float("nan"), float("nan"), {"equal_nan": False}),
     ("stride", strided.ones(2, 2), strided.ones(2, 2).t(), {"exact_stride": True}),

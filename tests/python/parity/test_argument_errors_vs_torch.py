@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import strided
 
@@ -293,3 +294,14 @@ def test_the_class_is_named_without_its_module():
         with pytest.raises(AttributeError, match="^'Tensor' object has no attribute 'absent'$"):
             T.ones(2).absent
         assert (T.Tensor.__name__, T.Tensor.__module__) == ("Tensor", T.__name__)
+
+
+@pytest.mark.parametrize("dtype", ["U2", "S2", "M8[D]", "O", "f4,i4", "g"])
+def test_arrays_of_other_kinds_are_named(dtype):
+    array = np.zeros(1, dtype)
+    texts = []
+    for lib in (strided, torch_ref):
+        with pytest.raises(TypeError, match="can't convert np.ndarray of type") as e:
+            lib.as_tensor(array)
+        texts.append(str(e.value).partition(". ")[0])  # ours names more dtypes after it
+    assert texts[0] == texts[1]

@@ -57,11 +57,21 @@ def set_rng_seed(seed: int = SEED) -> None:
 
 
 def _plain(x: Any) -> Any:
-    """A value as what assert_close compares: NumPy's arrays as tensors, texts and None as they are."""
+    """A value as what assert_close compares: NumPy's arrays as tensors, or as lists where no tensor has their dtype."""
     if type(x).__module__ == "numpy":
-        return strided.as_tensor(x)
+        try:
+            return strided.as_tensor(x)
+        except TypeError:  # texts, dates, objects
+            return x.tolist()
     if isinstance(x, strided.nn.Parameter):
         return x.detach()
+    return x
+
+
+def _beside(x: Any, y: Any) -> Any:
+    """A sequence beside a tensor as a tensor of its dtype."""
+    if isinstance(y, strided.Tensor) and isinstance(x, Sequence):
+        return strided.as_tensor(x, dtype=y.dtype, device=y.device)
     return x
 
 
@@ -102,14 +112,15 @@ class TestCase(unittest.TestCase):
         """AssertionError unless values are close: tensors, arrays and numbers by assert_close(), others equal.
 
         Args:
-            x, y: also sequences and mappings of such values. A number may stand for a tensor of no axes.
+            x, y: also sequences and mappings of such values. A number may stand for a tensor of no axes, a sequence of
+                numbers for a tensor.
             msg: a text that is added, or a function of the text of the failure.
             atol, rtol: tolerances; of the dtype if None.
         """
         options = {"equal_nan": equal_nan, "check_device": exact_device, "check_layout": exact_layout,
                    "check_stride": exact_stride}  # fmt: skip
         try:
-            self._compare(x, y, atol, rtol, exact_dtype, options)
+            self._compare(_beside(x, y), _beside(y, x), atol, rtol, exact_dtype, options)
         except AssertionError as failure:
             if msg is None:
                 raise
