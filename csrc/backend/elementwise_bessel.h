@@ -7,18 +7,14 @@
 namespace strided {
 inline namespace STRIDED_ISA {
 
-constexpr Info bessel_function(const char* name, const char* backward, Saves saves, const char* doc) {
-  return {name, Promote::Floating, kinds::Float, saves, doc, nullptr, "", "", backward, false};
-}
-
 struct BesselJ1;
 struct BesselY1;
 struct BesselK1;
 struct ScaledBesselK1;
 
 struct BesselJ0 {
-  static constexpr Info info = bessel_function("special.bessel_j0", "SpecialBesselJ0", Saves::Inputs,
-                                               "Bessel function of the first kind, order 0.");
+  static constexpr Info info =
+      special_function("special.bessel_j0", Saves::Inputs, "Bessel function of the first kind, order 0.");
   using Computes = double;
   template <class T>
   STRIDED_INLINE_HD static T fwd(T x) {
@@ -39,8 +35,8 @@ struct BesselJ0 {
 };
 
 struct BesselJ1 {
-  static constexpr Info info = bessel_function("special.bessel_j1", "SpecialBesselJ1", Saves::Both,
-                                               "Bessel function of the first kind, order 1.");
+  static constexpr Info info =
+      special_function("special.bessel_j1", Saves::Both, "Bessel function of the first kind, order 1.");
   using Computes = double;
   template <class T>
   STRIDED_INLINE_HD static T fwd(T x) {
@@ -62,8 +58,8 @@ struct BesselJ1 {
 
 struct BesselY0 {
   static constexpr Info info =
-      bessel_function("special.bessel_y0", "SpecialBesselY0", Saves::Inputs,
-                      "Bessel function of the second kind, order 0; -inf at 0, NaN for negative arguments.");
+      special_function("special.bessel_y0", Saves::Inputs,
+                       "Bessel function of the second kind, order 0; -inf at 0, NaN for negative arguments.");
   using Computes = double;
   template <class T>
   STRIDED_INLINE_HD static T fwd(T x) {
@@ -77,8 +73,8 @@ struct BesselY0 {
 
 struct BesselY1 {
   static constexpr Info info =
-      bessel_function("special.bessel_y1", "SpecialBesselY1", Saves::Both,
-                      "Bessel function of the second kind, order 1; -inf at 0, NaN for negative arguments.");
+      special_function("special.bessel_y1", Saves::Both,
+                       "Bessel function of the second kind, order 1; -inf at 0, NaN for negative arguments.");
   using Computes = double;
   template <class T>
   STRIDED_INLINE_HD static T fwd(T x) {
@@ -91,9 +87,10 @@ struct BesselY1 {
 };
 
 struct BesselK0 {
-  static constexpr Info info = bessel_function(
-      "special.modified_bessel_k0", "SpecialModifiedBesselK0", Saves::Inputs,
-      "Modified Bessel function of the second kind, order 0; infinite at 0, NaN for negative arguments.");
+  static constexpr Info info =
+      special_function("special.modified_bessel_k0", Saves::Inputs,
+                       "Modified Bessel function of the second kind, order 0; infinite at 0, NaN for negative "
+                       "arguments.");
   using Computes = double;
   template <class T>
   STRIDED_INLINE_HD static T fwd(T x) {
@@ -106,9 +103,10 @@ struct BesselK0 {
 };
 
 struct BesselK1 {
-  static constexpr Info info = bessel_function(
-      "special.modified_bessel_k1", "SpecialModifiedBesselK1", Saves::Both,
-      "Modified Bessel function of the second kind, order 1; infinite at 0, NaN for negative arguments.");
+  static constexpr Info info =
+      special_function("special.modified_bessel_k1", Saves::Both,
+                       "Modified Bessel function of the second kind, order 1; infinite at 0, NaN for negative "
+                       "arguments.");
   using Computes = double;
   template <class T>
   STRIDED_INLINE_HD static T fwd(T x) {
@@ -121,8 +119,8 @@ struct BesselK1 {
 };
 
 struct ScaledBesselK0 {
-  static constexpr Info info = bessel_function("special.scaled_modified_bessel_k0", "SpecialScaledModifiedBesselK0",
-                                               Saves::Both, "exp(x) * modified_bessel_k0(x), without its underflow.");
+  static constexpr Info info = special_function("special.scaled_modified_bessel_k0", Saves::Both,
+                                                "exp(x) * modified_bessel_k0(x), without its underflow.");
   using Computes = double;
   template <class T>
   STRIDED_INLINE_HD static T fwd(T x) {
@@ -135,8 +133,8 @@ struct ScaledBesselK0 {
 };
 
 struct ScaledBesselK1 {
-  static constexpr Info info = bessel_function("special.scaled_modified_bessel_k1", "SpecialScaledModifiedBesselK1",
-                                               Saves::Both, "exp(x) * modified_bessel_k1(x), without its underflow.");
+  static constexpr Info info = special_function("special.scaled_modified_bessel_k1", Saves::Both,
+                                                "exp(x) * modified_bessel_k1(x), without its underflow.");
   using Computes = double;
   template <class T>
   STRIDED_INLINE_HD static T fwd(T x) {
@@ -149,8 +147,8 @@ struct ScaledBesselK1 {
 };
 
 struct SphericalBesselJ0 {
-  static constexpr Info info = bessel_function("special.spherical_bessel_j0", "SpecialSphericalBesselJ0", Saves::Both,
-                                               "Spherical Bessel function of order 0: sin(x) / x, 1 at 0.");
+  static constexpr Info info = special_function("special.spherical_bessel_j0", Saves::Both,
+                                                "Spherical Bessel function of order 0: sin(x) / x, 1 at 0.");
   template <class T>
   STRIDED_INLINE_HD static T fwd(T x) {
     return math::spherical_j0(x);
@@ -163,8 +161,7 @@ struct SphericalBesselJ0 {
 };
 
 struct AiryAi {
-  static constexpr Info info =
-      bessel_function("special.airy_ai", "SpecialAiryAi", Saves::Inputs, "Airy function Ai of each element.");
+  static constexpr Info info = special_function("special.airy_ai", Saves::Inputs, "Airy function Ai of each element.");
   using Computes = double;
   template <class T>
   STRIDED_INLINE_HD static T fwd(T x) {

@@ -8,17 +8,17 @@
 namespace strided {
 inline namespace STRIDED_ISA {
 
+// A function of the namespace `special` alone.
+constexpr Info special_function(const char* name, Saves saves, const char* doc) {
+  return Info{name, Promote::Floating, kinds::Float, saves, doc}.without_inplace();
+}
+
 // ---- error function and normal distribution -------------------------------------------------------------------------
 
 struct Erf {
-  static constexpr Info info{"erf",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "Error function 2/sqrt(pi) * integral of exp(-t^2) from 0 to x.",
-                             nullptr,
-                             "",
-                             "special.erf"};
+  static constexpr Info info = Info{"erf", Promote::Floating, kinds::Float, Saves::Inputs,
+                                    "Error function 2/sqrt(pi) * integral of exp(-t^2) from 0 to x."}
+                                   .with_aliases("special.erf");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::erf(x);
@@ -30,14 +30,9 @@ struct Erf {
 };
 
 struct Erfc {
-  static constexpr Info info{"erfc",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "Complementary error function 1 - erf(x), accurate also where it is tiny.",
-                             nullptr,
-                             "",
-                             "special.erfc"};
+  static constexpr Info info = Info{"erfc", Promote::Floating, kinds::Float, Saves::Inputs,
+                                    "Complementary error function 1 - erf(x), accurate also where it is tiny."}
+                                   .with_aliases("special.erfc");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::erfc(x);
@@ -49,16 +44,8 @@ struct Erfc {
 };
 
 struct Erfcx {
-  static constexpr Info info{"special.erfcx",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Both,
-                             "Scaled complementary error function exp(x^2) * erfc(x).",
-                             nullptr,
-                             "",
-                             "",
-                             "SpecialErfcx",
-                             false};
+  static constexpr Info info =
+      special_function("special.erfcx", Saves::Both, "Scaled complementary error function exp(x^2) * erfc(x).");
   using Computes = double;
   template <class T>
   STRIDED_HD static T fwd(T x) {
@@ -71,14 +58,9 @@ struct Erfcx {
 };
 
 struct Erfinv {
-  static constexpr Info info{"erfinv",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Output,
-                             "Inverse of erf; infinite at -1 and 1, NaN outside.",
-                             nullptr,
-                             "",
-                             "special.erfinv"};
+  static constexpr Info info = Info{"erfinv", Promote::Floating, kinds::Float, Saves::Output,
+                                    "Inverse of erf; infinite at -1 and 1, NaN outside."}
+                                   .with_aliases("special.erfinv");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::erfinv(x);
@@ -98,16 +80,8 @@ struct Erfinv {
 };
 
 struct Ndtr {
-  static constexpr Info info{"special.ndtr",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "Distribution function of the standard normal law.",
-                             nullptr,
-                             "",
-                             "",
-                             "SpecialNdtr",
-                             false};
+  static constexpr Info info =
+      special_function("special.ndtr", Saves::Inputs, "Distribution function of the standard normal law.");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::ndtr(x);
@@ -119,17 +93,10 @@ struct Ndtr {
 };
 
 struct LogNdtr {
-  static constexpr Info info{"special.log_ndtr",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "Logarithm of the distribution function of the standard normal law, accurate in the "
-                             "lower tail.",
-                             nullptr,
-                             "",
-                             "",
-                             "SpecialLogNdtr",
-                             false};
+  static constexpr Info info =
+      special_function("special.log_ndtr", Saves::Inputs,
+                       "Logarithm of the distribution function of the standard normal law, accurate in the lower "
+                       "tail.");
   using Computes = double;
   template <class T>
   STRIDED_HD static T fwd(T x) {
@@ -143,17 +110,10 @@ struct LogNdtr {
 };
 
 struct Ndtri {
-  static constexpr Info info{"special.ndtri",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Output,
-                             "Quantile function of the standard normal law, the inverse of ndtr; infinite at 0 and 1, "
-                             "NaN outside.",
-                             nullptr,
-                             "",
-                             "",
-                             "SpecialNdtri",
-                             false};
+  static constexpr Info info =
+      special_function("special.ndtri", Saves::Output,
+                       "Quantile function of the standard normal law, the inverse of ndtr; infinite at 0 and 1, NaN "
+                       "outside.");
   using Computes = double;
   template <class T>
   STRIDED_HD static T fwd(T p) {
@@ -180,14 +140,9 @@ struct Polygamma;
 struct Zeta;
 
 struct Lgamma {
-  static constexpr Info info{"lgamma",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "Logarithm of the absolute value of the gamma function; infinity at 0, -1, -2, ...",
-                             nullptr,
-                             "",
-                             "special.gammaln"};
+  static constexpr Info info = Info{"lgamma", Promote::Floating, kinds::Float, Saves::Inputs,
+                                    "Logarithm of the absolute value of the gamma function; infinity at 0, -1, -2, ..."}
+                                   .with_aliases("special.gammaln");
   using WeighsResult = void;
   template <class T>
   STRIDED_HD static T fwd(T x) {
@@ -208,14 +163,9 @@ struct Lgamma {
 };
 
 struct Digamma {
-  static constexpr Info info{"digamma",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "Derivative of lgamma; NaN at -1, -2, ..., infinite at 0 with the opposite sign.",
-                             nullptr,
-                             "",
-                             "special.digamma special.psi"};
+  static constexpr Info info = Info{"digamma", Promote::Floating, kinds::Float, Saves::Inputs,
+                                    "Derivative of lgamma; NaN at -1, -2, ..., infinite at 0 with the opposite sign."}
+                                   .with_aliases("special.digamma special.psi");
   using WeighsResult = void;
   template <class T>
   STRIDED_HD static T fwd(T x) {
@@ -238,9 +188,10 @@ struct Digamma {
 
 // polygamma(n, x) = (-1)^(n+1) n! zeta(n + 1, x)  (Abramowitz and Stegun, 6.4.10)
 struct Polygamma {
-  static constexpr Info info{
-      "polygamma", Promote::Floating, kinds::Float, Saves::Inputs, "Derivative of order n >= 0 of digamma.", "input",
-      "int n"};
+  static constexpr Info info =
+      Info{"polygamma", Promote::Floating, kinds::Float, Saves::Inputs, "Derivative of order n >= 0 of digamma."}
+          .with_operands("input")
+          .with_params("int n");
   using Computes = double;
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
@@ -258,16 +209,8 @@ struct Polygamma {
 };
 
 struct Zeta {
-  static constexpr Info info{"special.zeta",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "Hurwitz zeta function: sum of 1 / (k + other)^input over k >= 0, for input > 1.",
-                             nullptr,
-                             "",
-                             "",
-                             "SpecialZeta",
-                             false};
+  static constexpr Info info = special_function(
+      "special.zeta", Saves::Inputs, "Hurwitz zeta function: sum of 1 / (k + other)^input over k >= 0, for input > 1.");
   using Computes = double;
   template <class T>
   STRIDED_HD static T fwd(T x, T q) {
@@ -287,15 +230,10 @@ V gamma_density(const V& a, const V& x) {
 }
 
 struct Igamma {
-  static constexpr Info info{"igamma",
-                             Promote::Same,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "Regularized lower incomplete gamma function P(input, other); NaN for negative "
-                             "arguments.",
-                             nullptr,
-                             "",
-                             "special.gammainc"};
+  static constexpr Info info =
+      Info{"igamma", Promote::Same, kinds::Float, Saves::Inputs,
+           "Regularized lower incomplete gamma function P(input, other); NaN for negative arguments."}
+          .with_aliases("special.gammainc");
   template <class T>
   STRIDED_HD static T fwd(T a, T x) {
     return math::igamma(a, x);
@@ -308,14 +246,10 @@ struct Igamma {
 };
 
 struct Igammac {
-  static constexpr Info info{"igammac",
-                             Promote::Same,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "Regularized upper incomplete gamma function Q(input, other) = 1 - P(input, other).",
-                             nullptr,
-                             "",
-                             "special.gammaincc"};
+  static constexpr Info info =
+      Info{"igammac", Promote::Same, kinds::Float, Saves::Inputs,
+           "Regularized upper incomplete gamma function Q(input, other) = 1 - P(input, other)."}
+          .with_aliases("special.gammaincc");
   template <class T>
   STRIDED_HD static T fwd(T a, T x) {
     return math::igammac(a, x);
@@ -339,14 +273,9 @@ V half_at_zero(const V& y, const V& x) {
 }
 
 struct I0 {
-  static constexpr Info info{"i0",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "Modified Bessel function of the first kind, order 0.",
-                             nullptr,
-                             "",
-                             "special.i0 special.modified_bessel_i0"};
+  static constexpr Info info =
+      Info{"i0", Promote::Floating, kinds::Float, Saves::Inputs, "Modified Bessel function of the first kind, order 0."}
+          .with_aliases("special.i0 special.modified_bessel_i0");
   template <class T>
   STRIDED_INLINE_HD static T fwd(T x) {
     return math::i0(x);
@@ -358,16 +287,8 @@ struct I0 {
 };
 
 struct I0e {
-  static constexpr Info info{"special.i0e",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Both,
-                             "exp(-|x|) * i0(x): the modified Bessel function of order 0 without its overflow.",
-                             nullptr,
-                             "",
-                             "",
-                             "SpecialI0E",
-                             false};
+  static constexpr Info info = special_function(
+      "special.i0e", Saves::Both, "exp(-|x|) * i0(x): the modified Bessel function of order 0 without its overflow.");
   template <class T>
   STRIDED_INLINE_HD static T fwd(T x) {
     return math::i0e(x);
@@ -379,16 +300,9 @@ struct I0e {
 };
 
 struct I1 {
-  static constexpr Info info{"special.i1",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Both,
-                             "Modified Bessel function of the first kind, order 1.",
-                             nullptr,
-                             "",
-                             "special.modified_bessel_i1",
-                             "SpecialI1",
-                             false};
+  static constexpr Info info =
+      special_function("special.i1", Saves::Both, "Modified Bessel function of the first kind, order 1.")
+          .with_aliases("special.modified_bessel_i1");
   template <class T>
   STRIDED_INLINE_HD static T fwd(T x) {
     return math::i1(x);
@@ -400,16 +314,8 @@ struct I1 {
 };
 
 struct I1e {
-  static constexpr Info info{"special.i1e",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Both,
-                             "exp(-|x|) * i1(x): the modified Bessel function of order 1 without its overflow.",
-                             nullptr,
-                             "",
-                             "",
-                             "SpecialI1E",
-                             false};
+  static constexpr Info info = special_function(
+      "special.i1e", Saves::Both, "exp(-|x|) * i1(x): the modified Bessel function of order 1 without its overflow.");
   template <class T>
   STRIDED_INLINE_HD static T fwd(T x) {
     return math::i1e(x);
@@ -423,16 +329,12 @@ struct I1e {
 // ---- logarithms and exponentials in disguise ------------------------------------------------------------------------
 
 struct Logit {
-  static constexpr Info info{"logit",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "log(x / (1 - x)), the inverse of sigmoid; NaN outside [0, 1]. With `eps`, x is first "
-                             "clamped to "
-                             "[eps, 1 - eps].",
-                             nullptr,
-                             "float? eps=None",
-                             "special.logit"};
+  static constexpr Info info =
+      Info{"logit", Promote::Floating, kinds::Float, Saves::Inputs,
+           "log(x / (1 - x)), the inverse of sigmoid; NaN outside [0, 1]. With `eps`, x is first clamped "
+           "to [eps, 1 - eps]."}
+          .with_params("float? eps=None")
+          .with_aliases("special.logit");
   template <class T>
   STRIDED_HD static T clamped(T x, const double* p) {
     // None is NaN, which no comparison lets in.
@@ -463,9 +365,9 @@ struct Logit {
 };
 
 struct Sinc {
-  static constexpr Info info{
-      "sinc", Promote::Floating, kinds::floating, Saves::Both, "sin(pi x) / (pi x) of each element, 1 at 0.", nullptr,
-      "",     "special.sinc"};
+  static constexpr Info info =
+      Info{"sinc", Promote::Floating, kinds::floating, Saves::Both, "sin(pi x) / (pi x) of each element, 1 at 0."}
+          .with_aliases("special.sinc");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::sinc(x);
@@ -484,16 +386,8 @@ struct Sinc {
 };
 
 struct Entr {
-  static constexpr Info info{"special.entr",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "Entropy -x * log(x) of each element; 0 at 0, -inf below.",
-                             nullptr,
-                             "",
-                             "",
-                             "SpecialEntr",
-                             false};
+  static constexpr Info info =
+      special_function("special.entr", Saves::Inputs, "Entropy -x * log(x) of each element; 0 at 0, -inf below.");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::entr(x);
@@ -505,14 +399,9 @@ struct Entr {
 };
 
 struct Xlogy {
-  static constexpr Info info{"xlogy",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "input * log(other), and 0 where input is 0, whatever `other` is unless NaN.",
-                             nullptr,
-                             "",
-                             "special.xlogy"};
+  static constexpr Info info = Info{"xlogy", Promote::Floating, kinds::Float, Saves::Inputs,
+                                    "input * log(other), and 0 where input is 0, whatever `other` is unless NaN."}
+                                   .with_aliases("special.xlogy");
   template <class T>
   STRIDED_HD static T fwd(T x, T y) {
     return math::xlogy(x, y);
@@ -526,16 +415,9 @@ struct Xlogy {
 };
 
 struct Xlog1py {
-  static constexpr Info info{"special.xlog1py",
-                             Promote::Floating,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "input * log1p(other), and 0 where input is 0, whatever `other` is unless NaN.",
-                             nullptr,
-                             "",
-                             "",
-                             "SpecialXlog1Py",
-                             false};
+  static constexpr Info info =
+      special_function("special.xlog1py", Saves::Inputs,
+                       "input * log1p(other), and 0 where input is 0, whatever `other` is unless NaN.");
   template <class T>
   STRIDED_HD static T fwd(T x, T y) {
     return math::xlog1py(x, y);
@@ -549,16 +431,9 @@ struct Xlog1py {
 };
 
 struct Logaddexp {
-  static constexpr Info info{"logaddexp",
-                             Promote::Same,
-                             kinds::floating,
-                             Saves::Inputs,
-                             "log(exp(input) + exp(other)) without overflow on the way.",
-                             nullptr,
-                             "",
-                             "",
-                             nullptr,
-                             false};
+  static constexpr Info info = Info{"logaddexp", Promote::Same, kinds::floating, Saves::Inputs,
+                                    "log(exp(input) + exp(other)) without overflow on the way."}
+                                   .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     return math::logaddexp(a, b);
@@ -587,16 +462,9 @@ struct Logaddexp {
 };
 
 struct Logaddexp2 {
-  static constexpr Info info{"logaddexp2",
-                             Promote::Same,
-                             kinds::Float,
-                             Saves::Inputs,
-                             "log2(2^input + 2^other) without overflow on the way.",
-                             nullptr,
-                             "",
-                             "",
-                             nullptr,
-                             false};
+  static constexpr Info info = Info{"logaddexp2", Promote::Same, kinds::Float, Saves::Inputs,
+                                    "log2(2^input + 2^other) without overflow on the way."}
+                                   .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     return math::logaddexp2(a, b);
