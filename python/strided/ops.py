@@ -58,6 +58,9 @@ class OpOverload:
             return _taken(self, args, kwargs)
         return self._run(*args, **kwargs)
 
+    def __deepcopy__(self, memo: Any) -> OpOverload:
+        return self  # a key of tables, which programs copy
+
     def __repr__(self) -> str:
         return f"<OpOverload(op='aten.{self.overloadpacket.__name__}', overload='{self._overload}')>"
 
@@ -78,6 +81,9 @@ class OpOverloadPacket:
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
+
+    def __deepcopy__(self, memo: Any) -> OpOverloadPacket:
+        return self  # a key of tables, which programs copy
 
     def __getattr__(self, name: str) -> OpOverload:
         if name.startswith("__"):

@@ -248,6 +248,9 @@ class CustomOpDef:
         n = len(inputs) - len(names)
         return {"inputs": inputs[:n], "keyword_only_inputs": dict(zip(names, inputs[n:])), "output": output}
 
+    def __deepcopy__(self, memo: Any) -> CustomOpDef:
+        return self  # a key of tables, which programs copy
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             bound = self._signature.bind(*args, **kwargs)
@@ -394,6 +397,9 @@ class _Overloads:
     def overloads(self) -> list[str]:
         """The names of the overloads."""
         return list(self._others)
+
+    def __deepcopy__(self, memo: Any) -> _Overloads:
+        return self  # a key of tables, which programs copy
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         op = _fitting(self._others, args, kwargs)

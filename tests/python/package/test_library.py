@@ -1,5 +1,6 @@
 """Operations of the user's own, and type hints of classes, which libraries evaluate."""
 
+import copy
 import typing
 
 import numpy as np
@@ -312,3 +313,13 @@ def test_writes_to_arguments_that_there_are_not():
         @strided.library.custom_op("wrong::writes", mutates_args={"y"})
         def writes(x: strided.Tensor) -> None:
             x.add_(1)
+
+
+def test_copies_of_tables_have_the_same_keys():
+    @strided.library.custom_op("copied::twice", mutates_args=())
+    def twice(x: strided.Tensor) -> strided.Tensor:
+        return x * 2
+
+    aten, registered = strided.ops.aten, strided.ops.copied.twice
+    for op in (aten.mm, aten.mm.default, aten.add.Tensor, registered, registered.default):
+        assert copy.deepcopy({op: 1})[op] == 1
