@@ -182,7 +182,15 @@ def beside_peers(arguments):
                 ratio = took / found[0][0]
                 rate = gemm[what] / took
                 show(f"{what:16}{name:24}{took * 1e3:>9.0f}{rate:>14.2f}{peak / 1e6:>16.1f}{ratio:>14.2f}")
-                row = {"ranks": comm.size, "n": n, "block": arguments.block, "what": what, "name": name, "beside": peer.name, "seconds": took}
+                row = {
+                    "ranks": comm.size,
+                    "n": n,
+                    "block": arguments.block,
+                    "what": what,
+                    "name": name,
+                    "beside": peer.name,
+                    "seconds": took,
+                }
                 row |= {"of_gemm_rate": rate, "peak_bytes_a_rank": peak, "to_strided": ratio}
                 rows.append(row | {"load": os.getloadavg()[0]})
         if hasattr(peer, "close"):

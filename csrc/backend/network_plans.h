@@ -108,7 +108,8 @@ struct PoolPlan {
   int64_t size[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, padding[3] = {0, 0, 0};
   int64_t dilation[3] = {1, 1, 1}, to[3] = {1, 1, 1};
   // Where windows are not alike: begin and end of the to[i] windows along axis i, one axis after the other, and how far
-  // the numbers of the next plane are apart (0: the same for all). kernel, stride, padding and dilation say nothing then.
+  // the numbers of the next plane are apart (0: the same for all). kernel, stride, padding and dilation say nothing
+  // then.
   const int64_t* edges = nullptr;
   int64_t edges_step = 0;
   const void* in = nullptr;
@@ -164,8 +165,8 @@ struct PairLossPlan {
 };
 
 // Distances of rows: norms of x_i - y_j, with p = 0, 1, 2 or infinity. x is contiguous (rows, columns), y is turned,
-// (columns, others), with kMore numbers, any, after the last ones. pairs: y is x, and out has those with j > i alone, one
-// after the other; else it is (rows, others).
+// (columns, others), with kMore numbers, any, after the last ones. pairs: y is x, and out has those with j > i alone,
+// one after the other; else it is (rows, others).
 struct DistancePlan {
   static constexpr int64_t kMore = 64;
 

@@ -88,8 +88,8 @@ STRIDED_HD double trigamma(double x) {
   return s * s - trigamma_positive(1 - x);
 }
 
-// Hurwitz zeta for q > 0, x > 1 by Euler-Maclaurin summation (NIST DLMF 25.11.5): so many terms, and the tail from a on,
-// where `power` is a^-x. Its terms are B_2j / (2j)!.
+// Hurwitz zeta for q > 0, x > 1 by Euler-Maclaurin summation (NIST DLMF 25.11.5): so many terms, and the tail from a
+// on, where `power` is a^-x. Its terms are B_2j / (2j)!.
 constexpr int kZetaTerms = 12;
 STRIDED_HD bool has_usual_zeta(double x, double q) {
   return (x > 1) & (q > 0) & (x < infinity<double>()) & (q < infinity<double>());

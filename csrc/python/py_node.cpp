@@ -49,7 +49,10 @@ PyTypeObject* class_named(const std::string& name) {
 }
 
 PyObject* node_name(PyObject* o, PyObject*) {
-  return guarded<PyObject*>(nullptr, [&] { return PyUnicode_FromString(node_of(o).name()); });
+  return guarded<PyObject*>(nullptr, [&] {
+    const Node& node = node_of(o);
+    return PyUnicode_FromFormat(node.is_accumulator() ? "torch::autograd::%s" : "%s", node.name());
+  });
 }
 PyObject* node_repr(PyObject* o) { return PyUnicode_FromFormat("<%s object at %p>", short_type_name(o), o); }
 PyObject* node_next(PyObject* o, void*) {

@@ -51,8 +51,8 @@ void pair_gradient(const PairLossPlan& plan, int64_t begin, int64_t end) {
   });
 }
 
-// From one row to several side by side: step(sum, difference) for each column, join(sum, sum) for every kFew of them, so
-// that the error of long sums stays small.
+// From one row to several side by side: step(sum, difference) for each column, join(sum, sum) for every kFew of them,
+// so that the error of long sums stays small.
 template <class T, class Step, class Join>
 void distances_by(const DistancePlan& plan, int64_t begin, int64_t end, Step step, Join join) {
   using V = Vec<T>;

@@ -19,9 +19,9 @@ Tensor max_pool(const Tensor& x, const Dims& kernel, const std::optional<Dims>& 
 template <int axes>
 std::tuple<Tensor, Tensor> max_pool_with_indices(const Tensor& x, const Dims& kernel, const std::optional<Dims>& stride,
                                                  const Dims& padding, const Dims& dilation, bool ceil_mode);
-// The same of windows between given edges, (begin, end) for each of `out` windows along an axis, one axis of three after
-// the other (those that are absent stand first, with one window), for each plane or `shared` by all. Undefined tensors
-// where the device cannot do it, or x is empty. node: what the gradient is called.
+// The same of windows between given edges: (begin, end) for each of `out` windows along an axis, one axis of three
+// after the other (those that are absent stand first, with one window), for each plane or `shared` by all. Undefined
+// tensors where the device cannot do it, or x is empty. node: what the gradient is called.
 std::tuple<Tensor, Tensor> max_pool_between(const char* node, const Tensor& x, const Dims& out,
                                             const std::vector<int64_t>& edges, bool shared);
 // The mean of each window. Zeros of the padding count if count_include_pad; sums are divided by divisor_override if

@@ -101,6 +101,13 @@ def test_names_of_saved_tensors_are_listed():
         assert "_saved_result" not in dir((x + x).grad_fn)
 
 
+def test_the_node_of_a_leaf_has_a_long_name():
+    for lib in BOTH:
+        y = lib.ones(2, requires_grad=True) * 2
+        assert y.grad_fn.name() == "MulBackward0"
+        assert y.grad_fn.next_functions[0][0].name() == "torch::autograd::AccumulateGrad"
+
+
 def test_classes_of_nodes_have_short_names():
     for t in BOTH:
         node = leaf(t).exp().grad_fn

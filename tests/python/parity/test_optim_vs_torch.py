@@ -345,8 +345,8 @@ def averages(lib, **options):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"decay": 0.9}, {"use_buffers": True}, {"use_buffers": True, "decay": 0.5}, {"use_buffers": True, "decay": 0.9},
-     {"use_buffers": True, "avg_fn": "get_ema_avg_fn"}],
+    [{}, {"decay": 0.9}, {"use_buffers": True}, {"use_buffers": True, "decay": 0.5},
+     {"use_buffers": True, "decay": 0.9}, {"use_buffers": True, "avg_fn": "get_ema_avg_fn"}],
 )  # fmt: skip
 def test_averaged_models(options):
     (got, a), (want, b) = averages(strided, **options), averages(torch, **options)
