@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import strided
 
 from ... import _C
-from .. import functional  # read at each call, as in PyTorch: programs put functions of their own there
 from ._dropout import dropout
 from ._linear import _matmul
 from ._padding import plain_pad as pad
@@ -154,16 +153,17 @@ def _canonical(mask, name, dtype):
 
 def _projected(query, key, value, embed_dim, weights, bias):
     """Queries, keys and values; `weights` is one matrix for the three, or a tuple."""
+    linear = strided.nn.functional.linear  # read at each call, as in PyTorch: programs put functions of their own there
     biases = (None,) * 3 if bias is None else bias.chunk(3)
     if isinstance(weights, tuple):
-        return tuple(functional.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
+        return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
     if key is value:
         if query is key:
-            return functional.linear(query, weights, bias).chunk(3, -1)
+            return linear(query, weights, bias).chunk(3, -1)
         w_q, w_kv = weights.split([embed_dim, embed_dim * 2])
         b_q, b_kv = (None, None) if bias is None else bias.split([embed_dim, embed_dim * 2])
-        return functional.linear(query, w_q, b_q), *functional.linear(key, w_kv, b_kv).chunk(2, -1)
-    return tuple(functional.linear(x, w, b) for x, w, b in zip((query, key, value), weights.chunk(3), biases))
+        return linear(query, w_q, b_q), *linear(key, w_kv, b_kv).chunk(2, -1)
+    return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), weights.chunk(3), biases))
 
 
 def _check_shapes(query, key, value, key_padding_mask, attn_mask, heads):
@@ -304,10 +304,12 @@ def multi_head_attention_forward(
         four = lambda x: x.view(batch, num_heads, x.size(1), size)
         if mask is not None:
             mask = mask.unsqueeze(0) if mask.size(0) == 1 else mask.view(batch, num_heads, mask.size(1), keys)
-        made = functional.scaled_dot_product_attention(four(q), four(k), four(v), mask, p, is_causal)
+        made = strided.nn.functional.scaled_dot_product_attention(four(q), four(k), four(v), mask, p, is_causal)
         made = made.reshape(batch * num_heads, length, size)
     made = made.transpose(0, 1).reshape(length * batch, embed_dim)
-    made = functional.linear(made, out_proj_weight, out_proj_bias).view(length, batch, out_proj_weight.size(0))
+    made = strided.nn.functional.linear(made, out_proj_weight, out_proj_bias).view(
+        length, batch, out_proj_weight.size(0)
+    )
     if found is not None:
         found = found.view(batch, num_heads, length, keys)
         found = found.mean(1) if average_attn_weights else found
