@@ -436,6 +436,13 @@ void call_after_pass(std::function<void()> f) {
 int64_t count_hooks(const Dims& ids) { return BackwardPass::current ? BackwardPass::current->count_hooks(ids) : 0; }
 
 TensorList call_node(Node& node, TensorList grads) {
+  for (int i = 0; i < node.num_outputs(); ++i) {  // formulas trust what they get, as passes deliver it
+    if (!grads[i].defined()) continue;
+    const Node::Output& want = node.output(i);
+    STRIDED_CHECK(fits_device(grads[i], want.device), RuntimeError, node.name(), ": the gradient of output ", i,
+                  " is on ", grads[i].device(), ", but the output is on ", want.device);
+    grads[i] = fit(std::move(grads[i]), want);
+  }
   if (node.is_accumulator()) {
     if (grads[0].defined()) node.apply(grads);
     return {};
