@@ -180,6 +180,8 @@ STRIDED_HD D legendre_polynomial(D x, D degree) {
   return for_degree(degree, kMostSteps, n, select((x < D(0)) & (trunc(half) != half), -some, some));
 }
 
+#undef STRIDED_ONE_COPY
+
 }  // namespace special
 }  // namespace math
 }  // namespace STRIDED_ISA

@@ -443,6 +443,16 @@ std::tuple<Tensor, Tensor> fractional_max_pool(const Tensor& x, const Tensor& sa
   if ((!wide && x.dtype() != DType::Float32) || samples.dtype() != x.dtype() || x.numel() == 0 ||
       network_functions(x.device()).pool_maxima == nullptr)
     return {};
+  STRIDED_CHECK(samples.device() == x.device(), RuntimeError, "fractional_max_pool: _random_samples is on ",
+                samples.device(), ", but the input is on ", x.device());
+  const int axes = static_cast<int>(out.size());
+  STRIDED_CHECK(x.ndim() == axes + 2 && kernel.size() == out.size() && samples.numel() == x.size(0) * x.size(1) * axes,
+                RuntimeError, "fractional_max_pool: sizes ", out, ", kernel ", kernel, " and samples ", samples.shape(),
+                " do not fit an input ", x.shape());
+  for (int i = 0; i < axes; ++i)
+    STRIDED_CHECK(out[static_cast<size_t>(i)] >= 0 && kernel[static_cast<size_t>(i)] >= 1 &&
+                      kernel[static_cast<size_t>(i)] <= x.size(2 + i),
+                  RuntimeError, "fractional_max_pool: windows ", kernel, " do not fit an input ", x.shape());
   const Tensor u = contiguous(samples);
   const std::vector<int64_t> edges =
       wide ? drawn_edges<double>(x, u, out, kernel) : drawn_edges<float>(x, u, out, kernel);
