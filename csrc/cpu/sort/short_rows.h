@@ -1,4 +1,4 @@
-// Sorting of many short rows at once, one in each lane of a vector.
+// Sorting of short rows with their positions: many at once, one in each lane of a vector, or one after the other.
 #pragma once
 
 #include "cpu/kernels.h"
