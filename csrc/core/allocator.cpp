@@ -33,6 +33,11 @@ constexpr bool kCaching = true;
 // Size classes: four to each power of two, from 64 bytes on, so that at most a fifth of a block is unused.
 constexpr int kClasses = 4 * 42;
 constexpr size_t kHuge = size_t(2) << 20;
+// From kAlignedAlike on all blocks begin at the same place of a page. A processor takes a load for one of bytes that are
+// still to be stored where the two addresses agree in their last 12 bits, and lets it wait (A. Fog, "The microarchitecture
+// of Intel, AMD and VIA CPUs", 4K aliasing). An operand that lies some tens of bytes below the result in a page costs a
+// third of the speed of a copy in the L2 cache; elements of the same place do not wait for each other.
+constexpr size_t kPage = size_t(4) << 10, kAlignedAlike = 4 * kPage;
 constexpr size_t kProbed = 16 * kHuge;  // from here on huge pages must be at hand
 
 int class_of(size_t nbytes) {
@@ -225,7 +230,7 @@ bool are_huge_pages_at_hand(char* data, size_t bytes) {
 
 void* fresh_block(size_t bytes) {
   void* data = nullptr;
-  const size_t alignment = bytes >= kHuge ? kHuge : kAlignment;
+  const size_t alignment = bytes >= kHuge ? kHuge : bytes >= kAlignedAlike ? kPage : kAlignment;
   if (posix_memalign(&data, alignment, bytes) != 0) return nullptr;
   if (bytes >= kHuge) madvise(data, bytes, MADV_HUGEPAGE);
   if (bytes >= kProbed && !are_huge_pages_at_hand(static_cast<char*>(data), bytes))
