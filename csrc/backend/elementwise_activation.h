@@ -98,7 +98,8 @@ struct Gelu {
   }
   template <class T, class = std::enable_if_t<std::is_same_v<T, float>>>
   static T usual(T x) {
-    return x * math::normal_law_usual(x).hi;
+    const T a = math::abs(x);
+    return math::mul_add(-a, math::normal_tail_usual(a).hi, x > T(0) ? x : T(0));
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
