@@ -80,9 +80,13 @@ int64_t cache_limit() {
   return n;
 }
 
+// The link of a free block to the next one. It lies in the block, but behind a large one: pages that nobody has written
+// to (those of zeros, above all) stay the system's, which takes longer to make one than a block is in use.
 struct FreeBlock {
   FreeBlock* next;
 };
+
+size_t link_at(int c) { return size_of_class(c) >= kHuge ? size_of_class(c) : 0; }
 
 // Each thread keeps a few small blocks of its own, without locks.
 constexpr int kLocalClasses = 4 * 7 + 1;  // up to 8 KiB
@@ -108,18 +112,17 @@ constexpr int64_t kMostUncounted = 2 << 10;
 // Freed blocks of all threads, in lists that run through the blocks themselves: to free one needs no memory, since
 // destructors do it, and do it just then when none is left.
 struct Shared {
-  struct Bin {
-    FreeBlock* first = nullptr;
-    void put(void* data) { first = new (data) FreeBlock{first}; }
-    void* take() {  // null if there is none
-      FreeBlock* block = first;
-      if (block) first = block->next;
-      return block;
-    }
-  };
   std::mutex mutex;
-  Bin bins[kClasses];
+  FreeBlock* free[kClasses] = {};
   Local* locals = nullptr;  // of the threads that run
+
+  void put(int c, void* data) { free[c] = new (static_cast<char*>(data) + link_at(c)) FreeBlock{free[c]}; }
+  void* take(int c) {  // null if there is none
+    FreeBlock* const block = free[c];
+    if (block == nullptr) return nullptr;
+    free[c] = block->next;
+    return reinterpret_cast<char*>(block) - link_at(c);
+  }
 };
 
 Shared* new_shared();
@@ -154,7 +157,7 @@ struct LocalOwner {
     for (int c = 0; c < kLocalClasses; ++c)
       while (FreeBlock* block = local_blocks->head[c]) {
         local_blocks->head[c] = block->next;
-        s.bins[c].put(block);
+        s.put(c, block);
       }
     allocated.fetch_add(local_blocks->uncounted.get());
     cached.fetch_add(local_blocks->kept.get());
@@ -231,7 +234,8 @@ bool are_huge_pages_at_hand(char* data, size_t bytes) {
 void* fresh_block(size_t bytes) {
   void* data = nullptr;
   const size_t alignment = bytes >= kHuge ? kHuge : bytes >= kAlignedAlike ? kPage : kAlignment;
-  if (posix_memalign(&data, alignment, bytes) != 0) return nullptr;
+  const size_t link = kCaching && bytes >= kHuge ? sizeof(FreeBlock) : 0;
+  if (posix_memalign(&data, alignment, bytes + link) != 0) return nullptr;
   if (bytes >= kHuge) madvise(data, bytes, MADV_HUGEPAGE);
   if (bytes >= kProbed && !are_huge_pages_at_hand(static_cast<char*>(data), bytes))
     madvise(data, bytes, MADV_NOHUGEPAGE);
@@ -250,8 +254,8 @@ void give_back(int64_t wanted) {
   Shared& s = shared();
   std::lock_guard<std::mutex> lock(s.mutex);
   for (int c = kClasses - 1; c >= 0 && size_of_class(c) >= kHuge; --c)
-    for (const auto bytes = static_cast<int64_t>(size_of_class(c)); excess > 0 && s.bins[c].first; excess -= bytes) {
-      std::free(s.bins[c].take());
+    for (const auto bytes = static_cast<int64_t>(size_of_class(c)); excess > 0 && s.free[c]; excess -= bytes) {
+      std::free(s.take(c));
       cached.fetch_sub(bytes, std::memory_order_relaxed);
     }
 }
@@ -277,7 +281,7 @@ void* cpu_allocate(size_t nbytes) {
   if (kCaching) {
     Shared& s = shared();
     std::lock_guard<std::mutex> lock(s.mutex);
-    if (void* data = s.bins[c].take()) {
+    if (void* data = s.take(c)) {
       cached.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
       hits.fetch_add(1, std::memory_order_relaxed);
       count_allocation(static_cast<int64_t>(bytes));
@@ -319,7 +323,7 @@ void cpu_free(void* data, size_t nbytes) {
   cached.fetch_add(bytes, std::memory_order_relaxed);
   Shared& s = shared();
   std::lock_guard<std::mutex> lock(s.mutex);
-  s.bins[c].put(data);
+  s.put(c, data);
 }
 
 // Without huge pages every 4 KiB cost a page fault later, more than writing zeros now.
@@ -369,7 +373,7 @@ void cpu_empty_cache() {
   Shared& s = shared();
   std::lock_guard<std::mutex> lock(s.mutex);
   for (int c = 0; c < kClasses; ++c)
-    while (void* data = s.bins[c].take()) {
+    while (void* data = s.take(c)) {
       std::free(data);
       cached.fetch_sub(static_cast<int64_t>(size_of_class(c)), std::memory_order_relaxed);
     }

@@ -51,6 +51,27 @@ TEST(Allocator, BlocksAreAlignedWritableAndApart) {
   while (!live.empty()) check_and_free(0);
 }
 
+TEST(Allocator, BlocksOfSeveralPagesBeginAtAPage) {
+  for (const size_t n : {16384, 20000, 40000, 250000, 1000000, 3000000}) {
+    void* const data = cpu_allocate(n);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 4096, 0u) << n;
+    cpu_free(data, n);
+  }
+}
+
+// The system would make a page for it.
+TEST(Allocator, FreedLargeBlocksAreNotWrittenTo) {
+  SKIP_UNDER_ADDRESS_SANITIZER("nothing is kept");
+  const size_t n = 5 << 20;
+  char* const data = static_cast<char*>(cpu_allocate(n));
+  std::memset(data, 'x', n);
+  cpu_free(data, n);
+  char* const again = static_cast<char*>(cpu_allocate(n));
+  ASSERT_EQ(again, data);
+  EXPECT_EQ(std::count(again, again + n, 'x'), static_cast<std::ptrdiff_t>(n));
+  cpu_free(again, n);
+}
+
 TEST(Allocator, EmptyRequestIsNull) {
   EXPECT_EQ(cpu_allocate(0), nullptr);
   cpu_free(nullptr, 0);
