@@ -39,6 +39,9 @@ Tensor basic_put_(const Tensor& self, const BasicIndex& steps, const Tensor& val
 
 // Along one axis, with a vector (or 0-d) index.
 Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index);
+// nn.functional.embedding with its parameters, its usual calls; an undefined tensor for all others.
+Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx,
+                 std::optional<double> max_norm, double norm_type, bool scale_grad_by_freq, bool sparse);
 Tensor index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha);
 Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha);
 Tensor index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);

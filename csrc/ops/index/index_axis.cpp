@@ -6,6 +6,7 @@
 #include "ops/index/indexed_copy.h"
 #include "ops/out.h"
 #include "ops/record.h"
+#include "ops/shape/view.h"
 #include "ops/sort/sort.h"
 
 namespace strided {
@@ -57,6 +58,33 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   return record("IndexSelectBackward0", out, self,
                 [axis, shape = self.shape(), saved = SavedTensor(index)](const Tensor& g) {
                   return index_add_(zeros(shape, g.dtype(), g.device()), axis, saved.get(), g, 1);
+                });
+}
+
+Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx,
+                 std::optional<double> max_norm, double /*norm_type*/, bool scale_grad_by_freq, bool sparse) {
+  const DType of_index = input.dtype();
+  if (weight.ndim() != 2 || (of_index != DType::Int64 && of_index != DType::Int32) || max_norm || scale_grad_by_freq ||
+      sparse || input.device() != weight.device())
+    return Tensor();
+  const int64_t n = weight.size(0);
+  if (padding_idx && (*padding_idx < -n || *padding_idx >= n)) return Tensor();
+  const Tensor rows = flat(input);
+  IndexedCopy copy = axis_copy("embedding", weight, 0, as_int64(rows), false);
+  copy.error_prefix = "index out of range in self: ";
+  Dims shape = input.shape();
+  shape.push_back(weight.size(1));
+  const Tensor out = empty(shape, weight.dtype(), weight.device());
+  indexed_gather(copy, weight, input.ndim() == 1 ? out : make_view(out, Layout(copy.shape)));
+  if (!needs_grad(weight)) return out;
+  const std::optional<int64_t> unused =
+      padding_idx && *padding_idx < 0 ? std::optional<int64_t>(*padding_idx + n) : padding_idx;
+  return record("EmbeddingBackward0", out, weight,
+                [shape = weight.shape(), by_row = copy.shape, unused, saved = SavedTensor(rows)](const Tensor& g) {
+                  Tensor made = zeros(shape, g.dtype(), g.device());
+                  index_add_(made, 0, saved.get(), reshape(g, by_row), 1);
+                  if (unused) index_fill_(made, 0, number(*unused, DType::Int64, g.device()), Scalar(0));
+                  return made;
                 });
 }
 

@@ -81,6 +81,10 @@ IndexError otherwise.
 tensor([[2, 0],
         [5, 3]]))");
 
+  def<&embedding>(
+      "_embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False)",
+      "nn.functional.embedding, its usual calls; or None.", kFunction);
+
   def<&index_add>("index_add(Tensor input, int dim, Tensor index, Tensor source, *, Number alpha=1, Tensor? out=None)",
                   R"(A copy of `input` with alpha * source added to the slices that `index` names along `dim`.
 

@@ -166,6 +166,22 @@ def test_an_embedding_leaves_out_the_gradient_of_its_padding():
     assert m.weight.grad.sum(1).tolist() == [2.0, 0.0, 0.0, 2.0] and m.weight[1].tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize("padding", [None, 1, -3])
+@pytest.mark.parametrize("dtype", [strided.int32, strided.int64])
+def test_an_embedding_is_one_step_of_the_graph_and_differentiable_twice(padding, dtype):
+    ids = strided.tensor([[0, 1, 1], [3, 0, 2]], dtype=dtype)
+    w = strided.randn(4, 2, dtype=strided.float64, requires_grad=True)
+    made = nn.functional.embedding(ids, w, padding)
+    assert made.grad_fn.next_functions[0][0].name() == "torch::autograd::AccumulateGrad"
+    assert (made == w[ids.long()]).all()
+    counts = strided.tensor([2.0, 0.0 if padding else 2.0, 1.0, 1.0], dtype=strided.float64).unsqueeze(1)
+    (first,) = strided.autograd.grad((made**3).sum(), w, create_graph=True)
+    assert strided.allclose(first, 3 * w**2 * counts)
+    (second,) = strided.autograd.grad(first.sum(), w)
+    assert strided.allclose(second, 6 * w * counts)
+    strided.vmap(lambda rows: nn.functional.embedding(ids, rows, padding))(strided.stack([w, w]))
+
+
 def test_functions_of_networks_can_be_pickled():
     functional = strided.nn.functional
     for function in (functional.relu, functional.conv2d, functional.max_pool2d, strided.rms_norm):

@@ -13,6 +13,7 @@ from ..._calls.once import warn_once
 from ..._calls.out import into as _into
 from ..._calls.overrides import shown_as
 from ..._functions.entries import have_kernel, times_dense
+from ._compiled import compiled
 
 if TYPE_CHECKING:
     from ..._typing import Tensor
@@ -154,6 +155,7 @@ def _lookup(weight, indices, padding_idx, by_frequency, sparse=False):
     return weight.index_select(0, indices.reshape(-1)).view(*indices.shape, weight.shape[1])
 
 
+@compiled
 @shown_as("EmbeddingBackward0")
 def embedding(
     input: Tensor,
