@@ -14,18 +14,15 @@ if TYPE_CHECKING:
 __all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
 
 
-def _number(x, device):
-    """As ``number``, which waits for the device; with `device`, a tensor stays where it is."""
-    return x if device else number(x)
-
-
 def _decayed(param, grad, group, device=False):
     """The gradient with weight decay; a decoupled one shrinks the parameter instead."""
     decay = group["weight_decay"]
-    if decay and group.get("decoupled_weight_decay"):
-        param.mul_(1 - _number(group["lr"], device) * decay)
-    elif decay:
+    if not decay:
+        return grad
+    if not group.get("decoupled_weight_decay"):
         return grad.add(param, alpha=decay)
+    lr = group["lr"]
+    param.mul_(1 - (lr if device else number(lr)) * decay)  # `number` waits for the device
     return grad
 
 
@@ -39,7 +36,9 @@ def _averaged(param, grad, state, group, device=False):
         step = state["step"].add_(1).double()  # for powers near one
     else:
         step = counted(state, group)
-    beta1, beta2 = (_number(b, device) for b in group["betas"])
+    beta1, beta2 = group["betas"]
+    if not device:
+        beta1, beta2 = number(beta1), number(beta2)
     state["exp_avg"].lerp_(grad, 1 - beta1)
     state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
     return step, beta1, beta2

@@ -243,23 +243,27 @@ class Optimizer:
                 loss = closure()
         recorded = bool(self.defaults.get("differentiable"))
         with strided.set_grad_enabled(recorded):
+            kept = self.state
             for group in self.param_groups:
-                down = -1 if group.get("maximize") else 1
+                up = group.get("maximize")
                 for p in group["params"]:
-                    if p.grad is not None:
-                        state = self.state.get(p, {})
-                        grad = p.grad if down == 1 else -p.grad
-                        if grad.is_sparse and not self._sparse:
-                            name = type(self).__name__
-                            raise RuntimeError(self._refuses_sparse or f"{name} does not support sparse gradients")
-                        if recorded:
-                            state = self._update_recorded(p, grad, state, group)
-                        elif strided.is_complex(p):
-                            state = self._update_complex(p, grad, state, group)
-                        else:
-                            self._update(p, grad, state, group)
-                        if state:  # an optimizer that keeps nothing has no state
-                            self.state[p] = state
+                    grad = p.grad
+                    if grad is None:
+                        continue
+                    if grad.is_sparse and not self._sparse:
+                        name = type(self).__name__
+                        raise RuntimeError(self._refuses_sparse or f"{name} does not support sparse gradients")
+                    if up:
+                        grad = -grad
+                    state = kept[p] if p in kept else {}  # the keys of a defaultdict are those with a state
+                    if recorded:
+                        state = self._update_recorded(p, grad, state, group)
+                    elif strided.is_complex(p):
+                        state = self._update_complex(p, grad, state, group)
+                    else:
+                        self._update(p, grad, state, group)
+                    if state:  # an optimizer that keeps nothing has no state
+                        kept[p] = state
         return loss
 
     def _update_recorded(self, param, grad, state, group):
