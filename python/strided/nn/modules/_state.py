@@ -169,10 +169,8 @@ class StateDicts:
     ):
         for hook in self._load_state_dict_pre_hooks.values():
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-        buffers = {k: v for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set}
-        for name, own in {**self._parameters, **buffers}.items():
-            if own is None:
-                continue
+        mine = self._local_names()
+        for name, own in mine.items():
             key = prefix + name
             if key in state_dict:
                 self._load_one(key, name, own, state_dict[key], local_metadata, error_msgs)
@@ -189,15 +187,16 @@ class StateDicts:
         if strict:
             for key in state_dict:
                 if key.startswith(prefix) and key != extra:
-                    name, *rest = key[len(prefix) :].split(".", 1)
-                    if rest and name not in self._modules or not rest and name not in self._local_names():
+                    name, dot, _ = key[len(prefix) :].partition(".")
+                    if name not in (self._modules if dot else mine):
                         unexpected_keys.append(key)
 
     def _local_names(self):
-        return {
-            **{k: v for k, v in self._parameters.items() if v is not None},
-            **{k: v for k, v in self._buffers.items() if v is not None and k not in self._non_persistent_buffers_set},
-        }
+        mine = {k: v for k, v in self._parameters.items() if v is not None}
+        if self._buffers:
+            passing = self._non_persistent_buffers_set
+            mine.update((k, v) for k, v in self._buffers.items() if v is not None and k not in passing)
+        return mine
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Copies the tensors of a state dict into parameters and buffers.
