@@ -17,9 +17,13 @@ _sparse_product = _C.functions["_sparse_product"]
 def have_kernel(dense: Tensor, *others: Tensor | None) -> bool:
     """Whether `times_dense` is one operation for these tensors: of no class of their own, and dense float32 or
     float64."""
-    plain = (_C.Tensor, strided.nn.Parameter)
-    known = all(t is None or type(t) in plain for t in (dense, *others))
-    return known and dense.dtype in (strided.float32, strided.float64)
+    if dense.dtype not in (_C.float32, _C.float64):
+        return False
+    for t in (dense, *others):
+        kind = type(t)
+        if not (kind is _C.Tensor or t is None or kind is strided.nn.Parameter):
+            return False
+    return True
 
 
 def times_dense(rows: int, row: Tensor, column: Tensor, values: Tensor | None, dense: Tensor) -> Tensor:

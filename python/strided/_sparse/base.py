@@ -18,7 +18,7 @@ from .._calls.overrides import DisableTorchFunctionSubclass
 from .._objects.printing import _contents, _options
 
 if TYPE_CHECKING:
-    from .._typing import Any, Tensor
+    from .._typing import Any, Size, Tensor
 
 _META = _C.device("meta")
 # What a base tensor on device meta answers correctly: shape and dtype.
@@ -40,6 +40,7 @@ class SparseTensor(_C.Tensor):
 
     _functions: dict[str, Any]  # name of a function or method -> what computes it
     _own: Tensor  # the values
+    _size: Size
 
     _values_are_elsewhere = True
 
@@ -92,6 +93,14 @@ class SparseTensor(_C.Tensor):
     def _merged(self) -> Any:
         """The tensor with each place once."""
         return self
+
+    # What every function asks, without a call of __torch_function__.
+    shape = property(lambda self: self._size)
+    ndim = property(lambda self: len(self._size))
+    dtype = property(lambda self: self._own.dtype)
+
+    def dim(self) -> int:
+        return len(self._size)
 
     _base, _version, output_nr = None, 0, 0  # of no view; `_own` counts what is written into it
     is_meta = False
@@ -159,7 +168,9 @@ class SparseTensor(_C.Tensor):
 
 def base(kind: Any, size: Any, dtype: Any) -> Any:
     """A tensor of a class, with shape and dtype; the caller sets its parts."""
-    return _C.Tensor._make_subclass(kind, _shell(size, dtype))
+    made = _C.Tensor._make_subclass(kind, _shell(size, dtype))
+    made._size = _C.Size(size)
+    return made
 
 
 def _shell(size: Any, dtype: Any) -> Tensor:

@@ -34,9 +34,15 @@ def _places(s, dense):
     g = grid_of(s)
     batch, row, column = places_of(s)
     _check(not g.dense, "a sparse matrix of numbers is required, got one with dense dimensions")
-    _check(s.shape[-1] == dense.shape[-2], "mat1 and mat2 shapes cannot be multiplied "
-           f"({s.shape[-2]}x{s.shape[-1]} and {dense.shape[-2]}x{dense.shape[-1]})")  # fmt: skip
-    _check(s.dtype == dense.dtype, f"expected scalar type {type_name(s._own)} but found {type_name(dense)}")
+    if s.shape[-1] != dense.shape[-2]:
+        raise RuntimeError(
+            "mat1 and mat2 shapes cannot be multiplied "
+            f"({s.shape[-2]}x{s.shape[-1]} and {dense.shape[-2]}x{dense.shape[-1]})"
+        )
+    if s.dtype != dense.dtype:
+        raise RuntimeError(f"expected scalar type {type_name(s._own)} but found {type_name(dense)}")
+    if not g.batch:
+        return row, column
     return batch * g.rows + row, batch * g.columns + column
 
 

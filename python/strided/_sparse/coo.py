@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 
 import strided
 
-from ..autograd import no_grad
 from .base import SparseTensor, as_part, base, part, registry, text
 
 if TYPE_CHECKING:
@@ -102,8 +101,7 @@ def make(
             "indices and values must have same nnz, but got nnz from indices: "
             f"{nnz}, nnz from values: {values.shape[0]}"
         )
-    with no_grad():
-        low, high = (indices.amin(1).tolist(), indices.amax(1).tolist()) if nnz else ([0] * rank, [-1] * rank)
+    low, high = (indices.amin(1).tolist(), indices.amax(1).tolist()) if nnz else ([0] * rank, [-1] * rank)
     if size is None:
         size = [h + 1 for h in high] + list(values.shape[1:])
     size = tuple(size)
@@ -219,8 +217,10 @@ for _name, _kind in (
 
 def _keys(indices, sizes):
     """One number for each column of indices, in the order of the places."""
-    made = strided.zeros(indices.shape[1], dtype=strided.int64, device=indices.device)
-    for row, n in zip(indices.unbind(0), sizes):
+    if not indices.shape[0]:
+        return strided.zeros(indices.shape[1], dtype=strided.int64, device=indices.device)
+    made, *rows = indices.unbind(0)
+    for row, n in zip(rows, sizes[1:]):
         made = made * n + row
     return made
 
@@ -243,14 +243,13 @@ def coalesce(s):
 
 @_function
 def to_dense(s, dtype=None, *, masked_grad=None):
-    n = s.sparse_dim()
+    n = s._at.shape[0]
     own = s._own if dtype is None else s._own.to(dtype)
     if n == 0:
         return own.any(0) if own.dtype is strided.bool else own.sum(0, dtype=own.dtype)
     flat = own.new_zeros((math.prod(s.shape[:n]), *s.shape[n:]))
     at = _keys(s._at, s.shape)
-    made = flat.index_put((at,), own, accumulate=not s._sole)
-    return made.reshape(s.shape)
+    return flat.index_put_((at,), own, accumulate=not s._sole).reshape(s.shape)
 
 
 @_function

@@ -198,7 +198,7 @@ _function(div_, "__itruediv__")
 
 
 def _matrix(name, s):
-    if s.sparse_dim() != 2 or s.dense_dim():
+    if s._at.shape[0] != 2 or s._own.ndim != 1:
         raise RuntimeError(
             f"{name}: expected a sparse matrix, got one with {s.sparse_dim()} sparse and {s.dense_dim()} dense axes"
         )
@@ -334,10 +334,11 @@ _function(hspmm, "hsmm")
 
 
 def _axes(s, dim):
-    dims = range(s.ndim) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
-    made = [d % s.ndim if -s.ndim <= d < s.ndim else s.ndim for d in dims]
-    if s.ndim in made:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-s.ndim}, {s.ndim - 1}])")
+    most = s.ndim
+    dims = range(most) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    made = [d % most if -most <= d < most else most for d in dims]
+    if most in made:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-most}, {most - 1}])")
     for d in made:
         if made.count(d) > 1:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
@@ -417,16 +418,17 @@ def log_softmax(s, dim, dtype=None):
 @_function
 def permute(s, *given, dims=None):
     dims = dims if dims is not None else given[0] if len(given) == 1 and not isinstance(given[0], int) else given
-    if len(dims) != s.ndim:
+    size, most, n = s.shape, s.ndim, s._at.shape[0]
+    if len(dims) != most:
         raise RuntimeError(
-            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = {s.ndim} is not equal to len(dims) = {len(dims)}"
+            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = {most} is not equal to len(dims) = {len(dims)}"
         )
-    dims, n = [d % s.ndim for d in dims], s.sparse_dim()
-    if sorted(dims) != list(range(s.ndim)) or sorted(dims[:n]) != list(range(n)):
+    dims = [d % most for d in dims]
+    if sorted(dims) != list(range(most)) or sorted(dims[:n]) != list(range(n)):
         raise RuntimeError(f"permute: sparse and dense axes cannot change places, and none may be missing; got {dims}")
     own = s._own.permute(0, *[d - n + 1 for d in dims[n:]])
     return _make(
-        s._at[dims[:n]], own, [s.shape[d] for d in dims], s._sole and (dims[:n] == list(range(n)) or s._nnz() < 2)
+        s._at[dims[:n]], own, [size[d] for d in dims], s._sole and (dims[:n] == list(range(n)) or s._nnz() < 2)
     )
 
 

@@ -375,3 +375,16 @@ def test_more_sparse_axes_than_there_are(count):
         torch.tensor(1.0).to_sparse(count)
     with pytest.raises(RuntimeError, match=r"sparse_dim must be in 1 \.\.\. 1"):
         torch.ones(3).to_sparse(count + (count == 1))
+
+
+def test_shape_and_dtype_are_asked_without_a_call(monkeypatch):
+    s, wider = (torch.ones(size).to_sparse() for size in ((2, 3), (4, 5)))
+
+    def refuse(cls, func, types, args=(), kwargs=None):
+        raise AssertionError(func)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(s), "__torch_function__", classmethod(refuse))
+        assert (s.shape, s.ndim, s.dim(), s.dtype) == ((2, 3), 2, 2, torch.float32)
+    s.data = wider
+    assert type(s.shape) is torch.Size and (s.shape, s.size(), s.numel()) == ((4, 5), (4, 5), 20)
