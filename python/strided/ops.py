@@ -79,6 +79,8 @@ def network_function(name: str) -> Any:
 class OpOverloadPacket:
     """An operation of PyTorch: callable where strided has a function or method of that name."""
 
+    _function: Any = None  # found by the first call
+
     def __init__(self, name: str) -> None:
         self.__name__ = name
 
@@ -100,6 +102,12 @@ class OpOverloadPacket:
         return self._run(*args, **kwargs)
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
+        function = self._function
+        if function is None:
+            function = self._function = self._find()
+        return function(*args, **kwargs)
+
+    def _find(self) -> Any:
         name = self.__name__
         function = importlib.import_module(f"{__package__}._dispatch.kernels").KERNELS.get(name)
         if function is None:
@@ -113,7 +121,7 @@ class OpOverloadPacket:
             function = _aliases._slice
         if function is None:
             raise NotImplementedError(f"ops.aten.{name}: strided has no function of that name")
-        return function(*args, **kwargs)
+        return function
 
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
