@@ -148,11 +148,17 @@ def overload(name: str, args: list[Any], kwargs: dict[str, Any]) -> str:
 
 
 @functools.lru_cache(None)
-def _parameters(func: Any) -> list[inspect.Parameter] | None:
+def _parameters(func: Any) -> list[tuple[str, Any, bool, bool, bool]] | None:
+    """(name, default, takes all that are left, has no position, need not be given) of each; None if nobody knows."""
     try:
-        return list(inspect.signature(func).parameters.values())
+        known = inspect.signature(func).parameters.values()
     except (TypeError, ValueError):
         return None
+    return [
+        (p.name, p.default, p.kind is p.VAR_POSITIONAL, p.kind is p.KEYWORD_ONLY,
+         p.default is not p.empty and type(p.default).__name__ != "_Word")
+        for p in known
+    ]  # fmt: skip
 
 
 def _is_default(value: Any, default: Any) -> bool:
@@ -173,29 +179,29 @@ def schema_order(func: Any, args: Any, kwargs: Any) -> tuple[list[Any], dict[str
     made: list[Any] = []
     defaults: list[Any] = []
     left, rest = dict(kwargs), list(args)
-    for p in known:
-        if p.kind is p.VAR_POSITIONAL:
+    for name, default, takes_all, only_named, has_default in known:
+        if takes_all:
             if rest:
                 many = len(rest) != 1 or not isinstance(rest[0], (list, tuple))
                 made.append(rest if many else list(rest[0]))
                 defaults.append(inspect.Parameter.empty)
                 rest = []
             continue
-        if p.kind is p.KEYWORD_ONLY:
-            if p.name in left and (left[p.name] is None or _is_default(left[p.name], p.default)):
-                del left[p.name]
+        if only_named:
+            if name in left and (left[name] is None or _is_default(left[name], default)):
+                del left[name]
             continue
         if rest:
             made.append(rest.pop(0))
-        elif p.name in left:
-            made.append(left.pop(p.name))
-        elif p.default is p.empty or type(p.default).__name__ == "_Word" or not left:
+        elif name in left:
+            made.append(left.pop(name))
+        elif not (has_default and left):
             break
-        elif p.name == "out":
+        elif name == "out":
             continue
         else:
-            made.append(p.default)
-        defaults.append(p.default)
+            made.append(default)
+        defaults.append(default)
     made += rest
     while made and len(defaults) == len(made) and _is_default(made[-1], defaults[-1]):
         made.pop()

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 from .. import _C, is_grad_enabled
 from ..autograd.grad_mode import no_grad
 from ..overrides import _names
+from . import _compute, _layer, watch_operations
+from . import state as modes
 
 if TYPE_CHECKING:
     from .._typing import Callable, Iterator, Tensor
@@ -58,7 +60,6 @@ def adopt(cls: Any) -> None:
         cls.__torch_function__ = _C._disabled_torch_function_impl
     if hasattr(cls, "__strided_dispatch__"):
         return
-    from . import watch_operations
     from .subclass_calls import take
 
     cls.__strided_dispatch__ = staticmethod(take)
@@ -175,26 +176,45 @@ def _base(func: Callable[..., Any], *args: Any) -> Any:
     return _C._call_base(func, args, None)
 
 
-@contextlib.contextmanager
-def _functions(value: int) -> Iterator[None]:
+class _functions:
     """A context with this state of ``__torch_function__``."""
-    before = _C._set_torch_function_state(value)
-    try:
-        yield
-    finally:
-        _C._set_torch_function_state(before)
+
+    __slots__ = ("_before", "_value")
+
+    def __init__(self, value: int) -> None:
+        self._value = value
+
+    def __enter__(self) -> None:
+        self._before = _C._set_torch_function_state(self._value)
+
+    def __exit__(self, *exc: object) -> None:
+        _C._set_torch_function_state(self._before)
 
 
 def objects(args: Any, kwargs: Any) -> list[Any]:
     """The arguments, also in lists, whose class has a ``__torch_dispatch__``: one of each class, subclasses first."""
     found: list[Any] = []
-    for a in _flat((*args, *kwargs.values())):
-        kind = type(a)
-        if kind is _Tensor or not hasattr(kind, "__strided_dispatch__") or any(type(o) is kind for o in found):
-            continue
-        at = next((i for i, o in enumerate(found) if issubclass(kind, type(o))), len(found))
-        found.insert(at, a)
+    _collect(args, found)
+    if kwargs:
+        _collect(kwargs.values(), found)
     return found
+
+
+def _collect(values: Any, found: list[Any]) -> None:
+    for a in values:
+        kind = type(a)
+        if kind is _Tensor:
+            continue
+        if isinstance(a, (list, tuple)):
+            _collect(a, found)
+        elif hasattr(kind, "__strided_dispatch__"):
+            for at, o in enumerate(found):
+                if issubclass(kind, type(o)):
+                    if kind is not type(o):
+                        found.insert(at, a)
+                    break
+            else:
+                found.append(a)
 
 
 def _flat(values: Any) -> Iterator[Any]:
@@ -247,8 +267,6 @@ def run(op: Any, args: Any, kwargs: Any, found: list[Any]) -> Any:
 
 
 def _run(op: Any, args: Any, kwargs: Any, found: list[Any]) -> Any:
-    from . import _compute
-    from . import state as modes
     from . import subclass_gradients as nodes
     from .table import COMPOSED, rule_of
 
@@ -278,9 +296,6 @@ def _run(op: Any, args: Any, kwargs: Any, found: list[Any]) -> Any:
 
 def ask(op: Any, args: Any, kwargs: Any, found: list[Any]) -> Any:
     """What the mode that was entered last, else the classes make of an operation."""
-    from . import _compute, _layer
-    from . import state as modes
-
     types = tuple(type(o) for o in found)
     below, state.below = state.below, True
     running, state.running = state.running, []
