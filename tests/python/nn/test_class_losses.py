@@ -199,6 +199,33 @@ def test_sums_over_labels_are_those_of_single_steps(dtype, steps, batch, longest
     assert functions(scores, skips, given.int(), wanted, False) is None
 
 
+@pytest.mark.parametrize("lengths", [[3, 1, 0], [2, 2, 2], [0, 0, 0]])
+def test_labels_in_rows_and_in_one_axis_are_the_same(lengths):
+    x, rows = strided.randn(8, 3, 5).log_softmax(2), strided.randint(1, 5, (3, 4))
+    joined = strided.cat([row[:n] for row, n in zip(rows, lengths)])
+    losses = [
+        strided.nn.functional.ctc_loss(x, labels, [8, 8, 7], lengths, reduction="none") for labels in (rows, joined)
+    ]
+    alone = [
+        strided.nn.functional.ctc_loss(x[:, i], rows[i, :n], [steps], [n], reduction="none")
+        for i, (steps, n) in enumerate(zip([8, 8, 7], lengths))
+    ]
+    assert strided.equal(*losses) and strided.allclose(losses[0], strided.stack(alone).reshape(3))
+
+
+def test_labels_of_a_sample_are_compared_with_its_classes_alone():
+    """Among 20000 classes, of which all pairs would take gigabytes."""
+    x = strided.randn(3, 20000)
+    y = strided.full((3, 20000), -1)
+    y[0, :3], y[1, :1] = strided.tensor([5, 0, 19999]), 7
+    want = []
+    for row, labels in zip(x, ([5, 0, 19999], [7], [])):
+        others = row[[i for i in range(20000) if i not in labels]]
+        want.append(sum(((1 - row[i] + others).clamp(min=0).sum() for i in labels), strided.tensor(0.0)) / 20000)
+    made = strided.nn.functional.multilabel_margin_loss(x, y, reduction="none")
+    assert strided.allclose(made, strided.stack(want))
+
+
 def test_sums_over_labels_beside_inf_and_nan():
     scores = strided.zeros(5, 3, 5)
     scores[2, 0, 1], scores[2, 1, 1] = float("nan"), float("inf")

@@ -18,11 +18,21 @@ __all__ = ["ctc_loss"]
 def _extended(targets, lengths, blank, longest):
     """Labels and blanks around each: (batch, 2 * longest + 1); and where two steps may be taken at once."""
     n = len(lengths)
-    labels = targets.new_full((n, longest), blank)  # of each sample, where targets are those of a batch
-    at = 0
-    for i, length in enumerate(lengths):
-        labels[i, :length] = targets[i, :length] if targets.dim() == 2 else targets[at : at + length]
-        at += length
+    alike = lengths.count(longest) == n
+    if targets.dim() == 1 and alike:
+        targets = targets.reshape(n, longest)
+    if targets.dim() == 2 and targets.size(1) >= longest:
+        labels = targets.narrow(1, 0, longest)
+        if not alike:
+            ends = strided.tensor(lengths, device=targets.device)
+            inside = strided.arange(longest, device=targets.device) < ends.unsqueeze(1)
+            labels = strided.where(inside, labels, blank)
+    else:
+        labels = targets.new_full((n, longest), blank)  # of each sample, where targets are those of a batch
+        at = 0
+        for i, length in enumerate(lengths):
+            labels[i, :length] = targets[i, :length] if targets.dim() == 2 else targets[at : at + length]
+            at += length
     made = targets.new_full((n, 2 * longest + 1), blank)
     made[:, 1::2] = labels
     skips = strided.zeros_like(made, dtype=strided.bool)
@@ -151,10 +161,10 @@ def _lengths(given, name, log_probs):
     return made
 
 
-def _check_range(lengths, name, most):
-    if not len(lengths):
+def _check_range(numbers, name, most):
+    if not numbers:
         return
-    low, high = int(lengths.min()), int(lengths.max())
+    low, high = min(numbers), max(numbers)
     if low < 0:
         raise RuntimeError(f"Expected {name} to have value at least 0, but got value {low} {_WHERE}")
     if most is not None and high > most and name == "target_lengths":
@@ -190,17 +200,17 @@ def ctc_loss(
     if not x.numel():
         raise RuntimeError("log_probs tensor must not be empty")
     given, wanted = _lengths(input_lengths, "input_lengths", x), _lengths(target_lengths, "target_lengths", x)
-    _check_range(given, "input_lengths", len(x))
+    steps, numbers = given.tolist(), wanted.tolist()
+    _check_range(steps, "input_lengths", len(x))
     if not 0 <= blank < x.size(2):
         raise RuntimeError("blank must be in label range")
     targets = targets.unsqueeze(0) if not batched and targets.dim() == 1 else targets
-    _check_range(wanted, "target_lengths", targets.size(1) if targets.dim() == 2 else None)
-    if targets.dim() == 1 and len(targets) != int(wanted.sum()):
+    _check_range(numbers, "target_lengths", targets.size(1) if targets.dim() == 2 else None)
+    if targets.dim() == 1 and len(targets) != sum(numbers):
         raise RuntimeError(
-            f"Expected tensor to have size {int(wanted.sum())} at dimension 0, but got size {len(targets)} for argument #2 'targets' {_WHERE}"
+            f"Expected tensor to have size {sum(numbers)} at dimension 0, but got size {len(targets)} for argument #2 'targets' {_WHERE}"
         )
-    longest = max(int(wanted.max()), 1) if len(wanted) else 1
-    states, skips = _extended(targets.long(), wanted.tolist(), blank, longest)
+    states, skips = _extended(targets.long(), numbers, blank, max([1, *numbers]))
     loss = _CTC.apply(x, states, skips, given, wanted, zero_infinity)
     if reduction == "mean":
         return (loss / wanted.clamp(min=1)).mean()
