@@ -182,11 +182,11 @@ def cross_entropy(
 
 def _rows(input):
     """A number is one sample of one class, a vector one sample; only the batch may be empty."""
-    if input.ndim > 2 or 0 in input.shape[-1:]:
+    if input.ndim > 2 or (input.ndim and not input.shape[-1]):
         raise RuntimeError(
             f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
         )
-    return input.reshape(-1, input.shape[-1] if input.ndim else 1)
+    return input if input.ndim == 2 else input.reshape(-1, input.shape[-1] if input.ndim else 1)
 
 
 @shown_as("MultiMarginLossBackward0")
@@ -216,12 +216,12 @@ def multi_margin_loss(
         raise RuntimeError(f"inconsistent weight size, expected {x.size(1)} but got {list(weight.shape)}")
     if target.dtype != strided.int64:
         raise RuntimeError(f"expected scalar type Long but found {scalar_type(target)}")
-    y = target.reshape(-1)
-    y, _ = _kept(y, x.size(1), -(2**62))
-    gaps = (margin - x.gather(1, y.unsqueeze(1)) + x).clamp_min(0)
+    y, _ = _kept(target.reshape(-1), x.size(1), -(2**62))
+    at = y.unsqueeze(1)
+    gaps = (margin - x.gather(1, at) + x).clamp_min(0)
     gaps = gaps if p == 1 else gaps * gaps
     gaps = gaps if weight is None else gaps * weight[y].unsqueeze(1)
-    loss = gaps.scatter(1, y.unsqueeze(1), 0.0).sum(1) / x.size(1)
+    loss = gaps.scatter(1, at, 0.0).sum(1) / x.size(1)
     return reduced(loss if target.ndim else loss.reshape(()), reduction)
 
 
