@@ -178,6 +178,20 @@ struct DistancePlan {
   void* out = nullptr;
 };
 
+// The gradient of these distances by the rows of x, for p = 1 or 2:
+//   out[i] = sum over j of weight[i][j] * f(x_i - y_j), with f(d) = sign(d) for p = 1 and d for p = 2
+// All contiguous, and `columns` is a multiple of kStep: what is added to rows is 0. pairs: y is x, and weights are those
+// of pairs i < j, one after the other, and serve both of them.
+struct DistanceGradientPlan {
+  static constexpr int64_t kStep = 16;
+
+  DType dtype = DType::Float32;
+  bool signs = false, pairs = false;
+  int64_t rows = 0, others = 0, columns = 0;
+  const void *x = nullptr, *y = nullptr, *weight = nullptr;
+  void* out = nullptr;
+};
+
 // Attention: out = softmax(scale * q k^T + mask) v for each matrix of a batch; q (queries x features), k (keys x
 // features), v (keys x values) and mask (queries x keys, or absent: its data are null) by strides in elements, out
 // contiguous. causal: query i sees keys up to i. A query whose mask is -inf throughout gets zeros.
@@ -224,6 +238,7 @@ struct LstmPlan {
   X(pair_sums, PairLossPlan) \
   X(pair_gradient, PairLossPlan) \
   X(distances, DistancePlan) \
+  X(distances_gradient, DistanceGradientPlan) \
   X(lstm_step, LstmPlan) \
   X(lstm_gradient, LstmPlan) \
   /* C is float32, A and B are 16-bit floats, of plan.dtype */ \

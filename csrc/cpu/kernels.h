@@ -198,7 +198,10 @@ struct PointKernels {  // blocks are of SamplePlan::kBlock points
 };
 using PoolKernel = void (*)(const PoolPlan& plan, int64_t begin, int64_t end);            // rows of outputs
 using LabelSumsKernel = void (*)(const LabelSumsPlan& plan, int64_t begin, int64_t end);  // sequences
-using DistanceKernel = void (*)(const DistancePlan& plan, int64_t begin, int64_t end);    // rows of x
+struct DistanceKernels {                                                                  // rows of x
+  void (*values)(const DistancePlan& plan, int64_t begin, int64_t end) = nullptr;
+  void (*gradient)(const DistanceGradientPlan& plan, int64_t begin, int64_t end) = nullptr;
+};
 struct PairLossKernels {
   void (*sums)(const PairLossPlan& plan, int64_t begin, int64_t end) = nullptr;
   void (*gradient)(const PairLossPlan& plan, int64_t begin, int64_t end) = nullptr;
@@ -302,7 +305,7 @@ struct KernelTable {
   BinsKernels bins;
   FftKernels fft[2];
   ChainKernels chain;
-  DistanceKernel distances[2] = {};
+  DistanceKernels distances[2];
 };
 
 KernelTable& kernel_table();

@@ -102,13 +102,60 @@ void distances(const DistancePlan& plan, int64_t begin, int64_t end) {
   else distances_by<T>(plan, begin, end, larger, larger);
 }
 
+template <class T, class F>
+void distance_gradients_by(const DistanceGradientPlan& plan, int64_t begin, int64_t end, F f) {
+  constexpr int step = DistanceGradientPlan::kStep, W = kLanes<T> < step ? kLanes<T> : step, N = step / W;
+  constexpr int64_t kFew = 32;  // so many are summed before they are added to the others
+  using V = Vec<T, W>;
+  const T* const weights = static_cast<const T*>(plan.weight);
+  const int64_t columns = plan.columns, others = plan.others;
+  for (int64_t i = begin; i < end; ++i) {
+    for (int64_t c = 0; c < columns; c += step) {
+      const T* const x = static_cast<const T*>(plan.x) + i * columns + c;
+      const T* const y = static_cast<const T*>(plan.y) + c;
+      V here[N], total[N] = {};
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) here[v] = load<V>(x + v * W);
+      // Of pairs first those with the rows before this one, whose weights come nearer to each other.
+      for (int part = plan.pairs ? 0 : 1; part < 2; ++part) {
+        const bool before = part == 0;
+        const int64_t first = before || !plan.pairs ? 0 : i + 1, last = before ? i : others;
+        const T* weight = weights + (before ? i - 1 : plan.pairs ? i * (2 * others - i - 1) / 2 : i * others);
+        int64_t apart = before ? others - 2 : 1;
+        for (int64_t k = first; k < last; k += kFew) {
+          const int64_t most = min_of(k + kFew, last);
+          V some[N] = {};
+#pragma GCC unroll 1
+          for (int64_t j = k; j < most; ++j) {
+#pragma GCC unroll 4
+            for (int v = 0; v < N; ++v) some[v] += f(here[v] - load<V>(y + j * columns + v * W), V{} + *weight);
+            weight += apart;
+            apart -= before;
+          }
+#pragma GCC unroll 4
+          for (int v = 0; v < N; ++v) total[v] += some[v];
+        }
+      }
+      T* const out = static_cast<T*>(plan.out) + i * columns + c;
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) store(out + v * W, total[v]);
+    }
+  }
+}
+template <class T>
+void distances_gradient(const DistanceGradientPlan& plan, int64_t begin, int64_t end) {
+  if (plan.signs)  // 0 and NaN are their own signs
+    distance_gradients_by<T>(plan, begin, end, [](auto d, auto w) { return d > 0 ? w : d < 0 ? -w : d * w; });
+  else distance_gradients_by<T>(plan, begin, end, [](auto d, auto w) { return d * w; });
+}
+
 }  // namespace
 
 void fill_pair_loss(KernelTable& table) {
   table.pair_loss[0] = {&pair_sums<float>, &pair_gradient<float>};
   table.pair_loss[1] = {&pair_sums<double>, &pair_gradient<double>};
-  table.distances[0] = &distances<float>;
-  table.distances[1] = &distances<double>;
+  table.distances[0] = {&distances<float>, &distances_gradient<float>};
+  table.distances[1] = {&distances<double>, &distances_gradient<double>};
 }
 
 }  // namespace STRIDED_ISA

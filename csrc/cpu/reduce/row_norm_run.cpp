@@ -55,7 +55,13 @@ void pair_gradient(const PairLossPlan& plan) {
 }
 
 void distances(const DistancePlan& plan) {
-  const auto run = kernel_table().distances[plan.dtype == DType::Float64 ? 1 : 0];
+  const auto run = kernel_table().distances[plan.dtype == DType::Float64 ? 1 : 0].values;
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plan.others * plan.columns, 1));
+  parallel_for(0, plan.rows, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+}
+
+void distances_gradient(const DistanceGradientPlan& plan) {
+  const auto run = kernel_table().distances[plan.dtype == DType::Float64 ? 1 : 0].gradient;
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plan.others * plan.columns, 1));
   parallel_for(0, plan.rows, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }

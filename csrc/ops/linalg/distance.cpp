@@ -84,8 +84,40 @@ void by_differences(const Tensor& out, const Tensor& x1, const Tensor& x2, doubl
   });
 }
 
+// Their gradient by the rows of x1, in one pass as well: undefined where it was not done.
+Tensor gradient_in_one_pass(const Tensor& g, const Tensor& x1, const Tensor& x2, const Tensor& out, double p,
+                            bool pairs) {
+  const auto operation = network_functions(out.device()).distances_gradient;
+  const bool fits = x1.ndim() == 2 && x2.ndim() == 2 && (p == 1 || p == 2) && g.shape() == out.shape();
+  if (operation == nullptr || grad_enabled() || !fits) return {};
+  DistanceGradientPlan plan;
+  plan.dtype = out.dtype();
+  plan.signs = p == 1;
+  plan.pairs = pairs;
+  plan.rows = rows_of(x1), plan.others = rows_of(x2);
+  const int64_t step = DistanceGradientPlan::kStep, columns = columns_of(x1);
+  plan.columns = (columns + step - 1) / step * step;
+  const auto padded = [&](const Tensor& x) {
+    if (columns == plan.columns) return contiguous(x);
+    const Tensor whole = zeros(Dims{rows_of(x), plan.columns}, x.dtype(), x.device());
+    copy_into(narrow(whole, 1, 0, columns), x);
+    return whole;
+  };
+  const Tensor first = padded(x1), second = pairs ? first : padded(x2);
+  const Tensor weight = contiguous(p == 2 ? quotient(g, out) : g);
+  const Tensor to = empty(first.shape(), out.dtype(), out.device());
+  plan.x = first.data();
+  plan.y = second.data();
+  plan.weight = weight.data();
+  plan.out = to.data();
+  operation(plan);
+  return contiguous(narrow(to, 1, 0, columns));
+}
+
 std::vector<Tensor> gradients_by_differences(const Tensor& g, const Tensor& x1, const Tensor& x2, const Tensor& out,
                                              double p) {
+  if (const Tensor to_x1 = gradient_in_one_pass(g, x1, x2, out, p, false); to_x1.defined())
+    return {to_x1, gradient_in_one_pass(transpose(g, 0, 1), x2, x1, transpose(out, 0, 1), p, false)};
   std::vector<Tensor> first;
   Tensor second;
   in_parts(out, rows_of(x1), cost_of_row(out, x1), [&](int64_t start, int64_t count) {
@@ -211,6 +243,7 @@ Tensor pdist(const Tensor& x, double p) {
     const Tensor x = s.get(), out = saved.get();
     Tensor total = zeros_like(x);
     if (p == 0 || x.numel() == 0) return total;
+    if (const Tensor made = gradient_in_one_pass(g, x, x, out, p, true); made.defined()) return made;
     for_pairs(x, [&](const Tensor& i, const Tensor& j, int64_t start) {
       const Tensor d = differences_of(x, i, j);
       const Tensor gd =

@@ -56,6 +56,8 @@ std::tuple<Tensor, Tensor> std_mean(const Tensor& x, const Dims& dims = {}, doub
 Tensor vector_norm(const Tensor& x, double p = 2, const Dims& dims = {}, bool keepdim = false,
                    std::optional<DType> dtype = {});
 Tensor dist(const Tensor& x, const Tensor& other, double p = 2);  // vector_norm(x - other, p)
+// g / by; 0 where the divisor is zero, and so are all derivatives. Recorded.
+Tensor quotient(const Tensor& g, const Tensor& by);
 // The gradient of the vector norm `out` of x over these axes: 0 where the norm is, undefined for order 0. Recorded.
 Tensor norm_gradient(const Tensor& g, const Tensor& x, const Tensor& out, double p, uint64_t axes, bool keepdim);
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim = false);

@@ -96,11 +96,15 @@ Tensor var_gradient(const Tensor& g, const Tensor& x, uint64_t axes, double corr
   return expand_reduced(g, x.shape(), axes, keepdim) *
          (deviation * (n > 0 ? 2.0 / n : std::numeric_limits<double>::infinity()));
 }
-// 0 where the divisor is zero; so are all derivatives.
+}  // namespace
+
 Tensor quotient(const Tensor& g, const Tensor& by) {
   const Tensor zero = elementwise<Eq>(by, Scalar(0));
   return zero_where(g / masked_fill(by, zero, Scalar(1)), zero);
 }
+
+namespace {
+
 Tensor std_gradient(const Tensor& g, const Tensor& out, const Tensor& x, uint64_t axes, double correction,
                     bool keepdim) {
   return var_gradient(quotient(g, out * 2.0), x, axes, correction, keepdim);

@@ -270,6 +270,47 @@ def test_distances_of_few_and_many(p):
         assert made[3].all() and made[:, 3].all() and made.sum() == 2 * n - 1
 
 
+@pytest.mark.parametrize("p", [1, 2])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_gradients_of_distances(p, dtype):
+    """Rows and columns about as many as are computed side by side; rows that are equal; a NaN, which stays in its
+    rows; and the second derivative, which is composed."""
+
+    def by_rows(nx, ny, g):
+        d = nx[:, None] - ny
+        size = np.linalg.norm(d, axis=-1, keepdims=True)
+        return g[..., None] * (np.sign(d) if p == 1 else d / np.where(size == 0, 1, size))
+
+    for n, m, columns in ((2, 1, 1), (33, 34, 15), (40, 7, 16), (70, 65, 33)):
+        (x, nx), (y, ny), (g, ng) = (
+            sample((n, columns), dtype),
+            sample((m, columns), dtype, 1),
+            sample((n, m), dtype, 2),
+        )
+        x[-1] = y[0]
+        nx[-1] = ny[0]
+        want = by_rows(nx, ny, ng)
+        for a, b in zip(layouts(x), layouts(y)):
+            a, b = a.detach().requires_grad_(), b.detach().requires_grad_()
+            made = torch.cdist(a, b, p, "donot_use_mm_for_euclid_dist")
+            to_a, to_b = torch.autograd.grad(made, (a, b), g, retain_graph=True)
+            close(to_a, want.sum(1), dtype)
+            close(to_b, -want.sum(0), dtype)
+            again = torch.autograd.grad(made, (a, b), g, create_graph=True)
+            close(again[0].detach(), want.sum(1), dtype)
+            close(again[1].detach(), -want.sum(0), dtype)
+        i, j = np.triu_indices(n, 1)
+        g, ng = sample((len(i),), dtype, 3)
+        both = np.zeros((n, n))
+        both[i, j] = both[j, i] = ng
+        leaf = x.requires_grad_()
+        close(torch.autograd.grad(torch.pdist(leaf, p), leaf, g)[0], by_rows(nx, nx, both).sum(1), dtype)
+    x = sample((40, 5), dtype)[0]
+    x[3, 2] = NAN
+    leaf = x.requires_grad_()
+    assert torch.autograd.grad(torch.pdist(leaf, p).sum(), leaf)[0].isnan().any(0)[2]
+
+
 def test_distances_of_nothing():
     for p in (0, 1, 2, INF):
         assert torch.cdist(torch.zeros(0, 3), torch.zeros(2, 3), p).shape == (0, 2)
