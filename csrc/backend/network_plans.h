@@ -24,6 +24,22 @@ struct ClassLossPlan {
   const void* grad = nullptr;
 };
 
+// Losses of margins of contiguous rows x: the sum over labels j and other classes i of max(0, margin - x[j] + x[i]),
+// squared where `square` says so, times weight[j], divided by the number of classes. A row of `target` has one label, or
+// as many numbers as there are classes (`several`): labels, then a negative number where there are fewer.
+struct MarginLossPlan {
+  DType dtype = DType::Float32;
+  bool several = false, square = false;
+  double margin = 1;
+  int64_t rows = 0, classes = 0;
+  const int64_t* target = nullptr;
+  const void *x = nullptr, *weight = nullptr;  // weight: one of each class, or null for ones
+  void* out = nullptr;                         // of each row; null: not wanted
+  void* slopes = nullptr;      // the derivatives of out by x, times `grad` of their row; null: not wanted
+  const void* grad = nullptr;  // null: ones
+  bool* fits = nullptr;        // false where a label is no class: then nothing else holds
+};
+
 // Weighted sums of elements along the middle axis of contiguous tensors:
 //   out[o][j][i] = sum over k < taps of weight[j][k] * in[o][place[j][k]][i],  j < to, place < from
 // or the transpose of that: out[o][place[j][k]][i] += weight[j][k] * in[o][j][i] to an `out` of zeros. Of bytes the
@@ -225,6 +241,7 @@ struct LstmPlan {
 #define STRIDED_NETWORK_FUNCTIONS(X) \
   X(class_loss, ClassLossPlan) \
   X(class_loss_gradient, ClassLossPlan) \
+  X(margin_loss, MarginLossPlan) \
   X(mix_taps, TapsPlan) \
   X(pad, PadPlan) \
   X(sample, SamplePlan) \

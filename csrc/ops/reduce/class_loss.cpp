@@ -97,6 +97,30 @@ Tensor losses(const Tensor& log_p, const Tensor& classes, const std::optional<Te
                 });
 }
 
+// Losses of margins and, where `slopes` asks for it, their derivatives by x times g; undefined where a label is no
+// class.
+std::tuple<Tensor, Tensor> margins(const Tensor& x, const Tensor& target, int64_t p, double margin,
+                                   const Tensor& weight, bool slopes, const Tensor& g) {
+  bool fits = true;
+  MarginLossPlan plan;
+  plan.dtype = x.dtype();
+  plan.several = target.ndim() == 2;
+  plan.square = p == 2;
+  plan.margin = margin;
+  plan.rows = x.size(0), plan.classes = x.size(1);
+  plan.target = target.data_as<int64_t>();
+  plan.x = x.data();
+  plan.weight = weight.defined() ? weight.data() : nullptr;
+  plan.fits = &fits;
+  const Tensor grad = g.defined() ? contiguous(g) : Tensor();
+  plan.grad = g.defined() ? grad.data() : nullptr;
+  const Tensor out = slopes ? empty(x.shape(), x.dtype(), x.device()) : empty({x.size(0)}, x.dtype(), x.device());
+  (slopes ? plan.slopes : plan.out) = out.data();
+  network_functions(x.device()).margin_loss(plan);
+  if (!fits) return {};
+  return slopes ? std::tuple(Tensor(), out) : std::tuple(out, Tensor());
+}
+
 // A logarithm, not below -100.
 template <class Log>
 Tensor bounded(const Tensor& x) {
@@ -104,6 +128,32 @@ Tensor bounded(const Tensor& x) {
 }
 
 }  // namespace
+
+Tensor margin_loss(const Tensor& input, const Tensor& target, int64_t p, double margin,
+                   const std::optional<Tensor>& weights) {
+  const bool several = target.ndim() == 2;
+  if (input.ndim() != 2 || !is_number_of_loss(input) || target.dtype() != DType::Int64 || (p != 1 && p != 2) ||
+      (several ? target.shape() != input.shape() : target.ndim() != 1 || target.size(0) != input.size(0)) ||
+      target.device() != input.device() || network_functions(input.device()).margin_loss == nullptr)
+    return {};
+  if (weights && (weights->dtype() != input.dtype() || weights->device() != input.device() || weights->ndim() != 1 ||
+                  weights->numel() != input.size(1) || weights->requires_grad()))
+    return {};
+  if (p == 2 && grad_enabled() && input.requires_grad()) return {};  // its gradient is no constant
+  const Tensor x = contiguous(input), labels = contiguous(target), weight = weights ? contiguous(*weights) : Tensor();
+  const Tensor out = std::get<0>(margins(x, labels, p, margin, weight, false, {}));
+  if (!out.defined() || !needs_grad(input)) return out;
+  return record(several ? "MultilabelMarginLossBackward0" : "MultiMarginLossBackward0", out, input,
+                [p, margin, x = SavedTensor(x), labels = SavedTensor(labels),
+                 weight = saved_if(weights.has_value(), weight)](const Tensor& g) {
+                  const Tensor w = weight.was_saved() ? weight.get() : Tensor();
+                  const auto slopes = [&](const Tensor& by) {
+                    NoGradGuard guard;
+                    return std::get<1>(margins(x.get(), labels.get(), p, margin, w, true, by));
+                  };
+                  return grad_enabled() ? steady(slopes({}) * unsqueeze(g, 1)) : slopes(to_dtype(g, x.get().dtype()));
+                });
+}
 
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& y) {
   STRIDED_CHECK(x.dtype() == y.dtype() && x.shape() == y.shape() && is_number_of_loss(x), RuntimeError,

@@ -25,6 +25,11 @@ Tensor binary_cross_entropy(const Tensor& x, const Tensor& y);
 // of PairLossPlan, for smooth_l1 divided by delta. An undefined tensor for other calls.
 Tensor pair_loss(const Tensor& x, const Tensor& y, const std::string& name, double delta, const std::string& reduction);
 
+// nn.functional.multi_margin_loss (a label for each row of x, float32 or float64; p is 1 or 2), or with as many numbers
+// in `target` as in x multilabel_margin_loss: the loss of each row. An undefined tensor for other calls.
+Tensor margin_loss(const Tensor& x, const Tensor& target, int64_t p, double margin,
+                   const std::optional<Tensor>& weight);
+
 // The sums of LabelSumsPlan, not recorded; an undefined tensor where they are made of other operations.
 Tensor label_sums(const Tensor& scores, const Tensor& skips, const Tensor& lengths, const Tensor& labels,
                   bool backward);

@@ -16,6 +16,8 @@ void bind_losses() {
                   "mse_loss, huber_loss and smooth_l1_loss, summed or averaged; or None.", kFunction);
   def<&label_sums>("_label_sums(Tensor scores, Tensor skips, Tensor lengths, Tensor labels, bool backward)",
                    "Sums over the ways through label sequences, for ctc_loss; or None.", kFunction);
+  def<&margin_loss>("_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None)",
+                    "multi_margin_loss, or multilabel_margin_loss, of each row of a matrix; or None.", kFunction);
   def<&binary_cross_entropy>("_binary_cross_entropy(Tensor input, Tensor target)",
                              "nn.functional.binary_cross_entropy of each element.", kFunction);
 }

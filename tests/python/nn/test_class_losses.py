@@ -31,6 +31,64 @@ def layouts(x):
     yield x[..., :1].expand(x.shape)
 
 
+def margins(x, target, p, margin, weight):
+    """multi_margin_loss and multilabel_margin_loss by a loop over labels."""
+    losses = []
+    for row, labels in zip(x, target.reshape(len(x), -1).tolist()):
+        kept = labels[: next((k for k, t in enumerate(labels) if t < 0), len(labels))]
+        others = [i for i in range(len(row)) if i not in kept]
+        total = row.new_zeros(())
+        for t in kept:
+            gap = (margin - row[t] + row[others]).clamp_min(0) ** p
+            total = total + gap.sum() * (1 if weight is None else weight[t])
+        losses.append(total / len(row))
+    return strided.stack(losses)
+
+
+@pytest.mark.parametrize("dtype", [strided.float32, strided.float64])
+@pytest.mark.parametrize("classes", [1, 2, 8, 9, 40])
+def test_losses_of_margins(dtype, classes):
+    weight = strided.rand(classes, dtype=dtype)
+    one = strided.randint(classes, (5,))
+    several = strided.stack([strided.randperm(classes) for _ in range(5)])
+    several[1, classes // 2 :] = -1
+    several[2] = -1
+    several[3, 1::2] = several[3, 0]  # a label more than once
+    for x in layouts(strided.randn(5, classes, dtype=dtype)):
+        for p, margin, w in ((1, 1.0, None), (2, 0.5, None), (1, 0.25, weight), (2, 1.0, weight)):
+            for reduction in ("none", "mean"):
+                leaf = x.detach().requires_grad_()
+                want = margins(leaf, one, p, margin, w)
+                want = want if reduction == "none" else want.mean()
+                with strided.no_grad():
+                    alone = F.multi_margin_loss(x, one, p, margin, w, reduction=reduction)
+                made = F.multi_margin_loss(leaf, one, p, margin, w, reduction=reduction)
+                strided.testing.assert_close(alone, want.detach())
+                strided.testing.assert_close(made, want)
+                g = strided.randn(want.shape, dtype=dtype)
+                slope = strided.autograd.grad(want, leaf, g)[0]
+                for further in (False, True):
+                    got = strided.autograd.grad(made, leaf, g, retain_graph=True, create_graph=further)[0]
+                    strided.testing.assert_close(got.detach(), slope)
+        leaf = x.detach().requires_grad_()
+        want, made = margins(leaf, several, 1, 1.0, None), F.multilabel_margin_loss(leaf, several, reduction="none")
+        strided.testing.assert_close(made, want)
+        g = strided.randn(5, dtype=dtype)
+        strided.testing.assert_close(*(strided.autograd.grad(loss, leaf, g)[0] for loss in (made, want)))
+    assert F.multi_margin_loss(strided.zeros(0, classes, dtype=dtype), one[:0], reduction="none").shape == (0,)
+    x = strided.tensor([[0.0, -math.inf, 1.0]], dtype=dtype, requires_grad=True)
+    F.multi_margin_loss(x, one[:1] * 0).backward()
+    strided.testing.assert_close(x.grad, strided.tensor([[-1 / 3, 0.0, 1 / 3]], dtype=dtype))
+    x = strided.zeros(2, 3, dtype=dtype)
+    x[0, 1] = math.nan
+    assert F.multi_margin_loss(x, strided.tensor([0, 0]), reduction="none").isnan().tolist() == [True, False]
+    for wrong in (3, -1):
+        with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
+            F.multi_margin_loss(x, strided.tensor([0, wrong]))
+    with pytest.raises(IndexError):
+        F.multilabel_margin_loss(x, strided.tensor([[0, 3, -1]] * 2))
+
+
 SHAPES = [(5,), (4, 3), (1, 1), (7, 10), (3, 4, 5), (2, 3, 4, 5), (2, 3, 2, 2, 2)]
 
 

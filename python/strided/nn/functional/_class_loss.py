@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import strided
 from strided._functions.checks import every_sample
 
+from ... import _C
 from ..._calls.overrides import shown_as
 from ._activation import logsigmoid
 from ._compiled import compiled
@@ -180,6 +181,13 @@ def cross_entropy(
     return _nll(log_p, target, weight, ignore_index, reduction)
 
 
+def _margin_in_one_step(x, target, p=1, margin=1.0, weight=None):
+    """The loss of each row, where the device has it: None elsewhere, and for types of the user's own."""
+    if type(x) is type(target) is strided.Tensor and (weight is None or type(weight) is strided.Tensor):
+        return _C.functions["_margin_loss"](x, target, p, margin, weight)
+    return None
+
+
 def _rows(input):
     """A number is one sample of one class, a vector one sample; only the batch may be empty."""
     if input.ndim > 2 or (input.ndim and not input.shape[-1]):
@@ -216,12 +224,15 @@ def multi_margin_loss(
         raise RuntimeError(f"inconsistent weight size, expected {x.size(1)} but got {list(weight.shape)}")
     if target.dtype != strided.int64:
         raise RuntimeError(f"expected scalar type Long but found {scalar_type(target)}")
-    y, _ = _kept(target.reshape(-1), x.size(1), -(2**62))
-    at = y.unsqueeze(1)
-    gaps = (margin - x.gather(1, at) + x).clamp_min(0)
+    y = target.reshape(-1)
+    loss = _margin_in_one_step(x, y, p, margin, weight)
+    if loss is not None:
+        return reduced(loss if target.ndim else loss.reshape(()), reduction)
+    y, _ = _kept(y, x.size(1), -(2**62))
+    gaps = (margin - x.gather(1, y.unsqueeze(1)) + x).clamp_min(0)
     gaps = gaps if p == 1 else gaps * gaps
     gaps = gaps if weight is None else gaps * weight[y].unsqueeze(1)
-    loss = gaps.scatter(1, at, 0.0).sum(1) / x.size(1)
+    loss = gaps.scatter(1, y.unsqueeze(1), 0.0).sum(1) / x.size(1)
     return reduced(loss if target.ndim else loss.reshape(()), reduction)
 
 
@@ -242,12 +253,10 @@ def multilabel_margin_loss(
     if target.shape != input.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     y = target.reshape(x.shape)
+    loss = _margin_in_one_step(x, y)
+    if loss is not None:
+        return reduced(loss if input.ndim == 2 else loss.reshape(()), reduction)
     real = (y < 0).cumsum(1) == 0
-    if (
-        target.is_cpu and target.numel()
-    ):  # no more columns than some sample has labels: each is one of (classes, classes)
-        most = max(1, every_sample(real.sum(1)).amax().item())
-        y, real = y.narrow(1, 0, most), real.narrow(1, 0, most)
     labels = y.masked_fill(~real, 0)
     is_label = labels.new_zeros(x.shape).scatter_add_(1, labels, real.long()) > 0
     gaps = (1 - x.gather(1, labels).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)
