@@ -94,11 +94,14 @@ struct SamplePlan {
 };
 
 // Sums of blocks at their places: columns (planes, kernel..., blocks...) are added to images `out` of zeros (planes,
-// size...). Both contiguous; two axes. What falls into the padding is left out.
+// size...). Both contiguous. What falls into the padding is left out. Axes that are absent stand first.
 struct FoldPlan {
+  static constexpr int kMost = 3;
+
   DType dtype = DType::Float32;
   int64_t planes = 0;
-  int64_t size[2] = {}, kernel[2] = {}, blocks[2] = {}, dilation[2] = {}, padding[2] = {}, stride[2] = {};
+  int64_t size[kMost] = {1, 1, 1}, kernel[kMost] = {1, 1, 1}, blocks[kMost] = {1, 1, 1};
+  int64_t dilation[kMost] = {1, 1, 1}, padding[kMost] = {}, stride[kMost] = {1, 1, 1};
   const void* columns = nullptr;
   void* out = nullptr;
 };

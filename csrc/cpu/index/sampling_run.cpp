@@ -155,23 +155,30 @@ struct Inside {
 
 template <class T>
 void fold_planes(const FoldPlan& plan, int64_t begin, int64_t end) {
-  const int64_t high = plan.blocks[0], wide = plan.blocks[1], stride = plan.stride[1];
+  const int64_t *const kernel = plan.kernel, *const blocks = plan.blocks, *const size = plan.size;
+  const int64_t column = blocks[0] * blocks[1] * blocks[2], stride = plan.stride[2];
   for (int64_t p = begin; p < end; ++p) {
-    const T* columns = static_cast<const T*>(plan.columns) + p * plan.kernel[0] * plan.kernel[1] * high * wide;
-    T* const out = static_cast<T*>(plan.out) + p * plan.size[0] * plan.size[1];
-    for (int64_t k = 0; k < plan.kernel[0]; ++k) {
-      const Inside rows(plan, 0, k);
-      for (int64_t l = 0; l < plan.kernel[1]; ++l, columns += high * wide) {
-        const Inside inside(plan, 1, l);
+    const T* columns = static_cast<const T*>(plan.columns) + p * kernel[0] * kernel[1] * kernel[2] * column;
+    T* const out = static_cast<T*>(plan.out) + p * size[0] * size[1] * size[2];
+    const auto add = [&](const Inside& layers, const Inside& rows, const Inside& inside) {
+      const int64_t n = inside.last - inside.first;
+      for (int64_t h = layers.first; h < layers.last; ++h) {
+        T* const layer = out + (layers.at + (h - layers.first) * plan.stride[0]) * size[1] * size[2] + inside.at;
         for (int64_t i = rows.first; i < rows.last; ++i) {
-          const T* const from = columns + i * wide + inside.first;
-          T* const to = out + (rows.at + (i - rows.first) * plan.stride[0]) * plan.size[1] + inside.at;
-          const int64_t n = inside.last - inside.first;
+          const T* const from = columns + (h * blocks[1] + i) * blocks[2] + inside.first;
+          T* const to = layer + (rows.at + (i - rows.first) * plan.stride[1]) * size[2];
           if (stride == 1)
             for (int64_t j = 0; j < n; ++j) to[j] += from[j];
           else
             for (int64_t j = 0; j < n; ++j) to[j * stride] += from[j];
         }
+      }
+    };
+    for (int64_t k = 0; k < kernel[0]; ++k) {
+      const Inside layers(plan, 0, k);
+      for (int64_t l = 0; l < kernel[1]; ++l) {
+        const Inside rows(plan, 1, l);
+        for (int64_t m = 0; m < kernel[2]; ++m, columns += column) add(layers, rows, Inside(plan, 2, m));
       }
     }
   }
@@ -276,11 +283,12 @@ void pool_maxima(const PoolPlan& plan) {
 void pad(const PadPlan& plan) { Padding(plan).run(); }
 
 void fold(const FoldPlan& plan) {
-  const int64_t image = plan.size[0] * plan.size[1];
+  const int64_t image = plan.size[0] * plan.size[1] * plan.size[2];
   std::memset(plan.out, 0, static_cast<size_t>(plan.planes * image * size_of(plan.dtype)));
   const auto run = plan.dtype == DType::Float64 ? &fold_planes<double> : &fold_planes<float>;
-  parallel_for(0, plan.planes, grain_of(plan.kernel[0] * plan.kernel[1] * plan.blocks[0] * plan.blocks[1]),
-               [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+  int64_t elements = 1;
+  for (int i = 0; i < FoldPlan::kMost; ++i) elements *= plan.kernel[i] * plan.blocks[i];
+  parallel_for(0, plan.planes, grain_of(elements), [&](int64_t begin, int64_t end) { run(plan, begin, end); });
 }
 
 }  // namespace cpu

@@ -631,12 +631,12 @@ Tensor fold(const Tensor& x, const Dims& size, const Dims& kernel, const Dims& d
   FoldPlan plan;
   plan.dtype = x.dtype();
   for (size_t i = 0; i < 2; ++i) {
-    plan.size[i] = size[i];
-    plan.kernel[i] = kernel[i];
-    plan.blocks[i] = blocks[i];
-    plan.dilation[i] = dilation[i];
-    plan.padding[i] = padding[i];
-    plan.stride[i] = stride[i];
+    plan.size[i + 1] = size[i];
+    plan.kernel[i + 1] = kernel[i];
+    plan.blocks[i + 1] = blocks[i];
+    plan.dilation[i + 1] = dilation[i];
+    plan.padding[i + 1] = padding[i];
+    plan.stride[i + 1] = stride[i];
   }
   const int64_t channels = rows / taps;
   plan.planes = x.ndim() == 3 ? x.size(0) * channels : channels;

@@ -223,6 +223,31 @@ Tensor input_gradient_of_phases(const Tensor& grad, const Tensor& weight, const 
   return made;
 }
 
+// Sums of what each element of the kernel gives at its places, where the device has it in one step.
+bool folds_in_one_step(DType dtype, Device device, const Geometry& g) {
+  return g.axes() <= static_cast<size_t>(FoldPlan::kMost) && network_functions(device).fold != nullptr &&
+         (dtype == DType::Float32 || dtype == DType::Float64);
+}
+// columns: (count, channels, elements of the kernel, outputs...); to: (count, channels, sizes...), both contiguous.
+void fold_columns(const Tensor& columns, const Geometry& g, const Tensor& to) {
+  if (to.numel() == 0) return;
+  const Tensor in = contiguous(columns);
+  FoldPlan plan;
+  plan.dtype = to.dtype();
+  plan.planes = to.size(0) * to.size(1);
+  for (size_t i = 0, at = FoldPlan::kMost - g.axes(); i < g.axes(); ++i, ++at) {
+    plan.size[at] = g.size[i];
+    plan.kernel[at] = g.kernel[i];
+    plan.blocks[at] = g.out[i];
+    plan.dilation[at] = g.dilation[i];
+    plan.padding[at] = g.padding[i];
+    plan.stride[at] = g.stride[i];
+  }
+  plan.columns = in.data();
+  plan.out = to.data();
+  network_functions(to.device()).fold(plan);
+}
+
 Tensor input_gradient(Tensor grad, Tensor weight, const Geometry& g) {
   const int64_t n = grad.size(0), o = grad.size(1), c = weight.size(1) * g.groups, length = product_of(g.out);
   Geometry whole = g;
@@ -252,19 +277,25 @@ Tensor input_gradient(Tensor grad, Tensor weight, const Geometry& g) {
   }
   grad = reshape(grad, {n, g.groups, o / g.groups, length});
   const Tensor matrix = transpose(reshape(weight, {g.groups, o / g.groups, rows}), 1, 2);
-  const Tensor made = zeros(joined({n, c}, g.padded()), sums_of(grad), grad.device());
+  const bool folds = folds_in_one_step(sums_of(grad), grad.device(), g);
+  const Dims shape = joined({n, c}, folds ? g.size : g.padded());
+  const Tensor made = folds ? empty(shape, sums_of(grad), grad.device()) : zeros(shape, sums_of(grad), grad.device());
   const int64_t many = std::max<int64_t>(
       1, kBuffer / std::max<int64_t>(1, g.groups * rows * length * static_cast<int64_t>(grad.itemsize())));
   for (int64_t i = 0; i < n; i += many) {
     const int64_t count = std::min(many, n - i);
     const Tensor part = narrow(made, 0, i, count);
     const Tensor columns = view(matmul(matrix, narrow(grad, 0, i, count)), joined({count, c, taps}, g.out));
+    if (folds) {
+      fold_columns(columns, g, part);
+      continue;
+    }
     Dims at(g.axes());
     int64_t k = 0;
     do elementwise_<Add>(tap_of(part, g, at), select(columns, 2, k++));
     while (next(&at, g.kernel));
   }
-  return to_dtype(contiguous(inside_of(made, g)), dtype);
+  return to_dtype(folds ? made : contiguous(inside_of(made, g)), dtype);
 }
 
 Tensor weight_gradient(Tensor x, Tensor grad, const Geometry& g) {
