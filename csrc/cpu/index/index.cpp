@@ -6,6 +6,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "backend/elementwise.h"
 #include "base/dims.h"
 #include "base/integer.h"
 #include "base/parallel.h"
@@ -103,6 +104,9 @@ struct Merge {
   using Item = T;
   static constexpr bool kMoves = false;
   using C = compute_t<T>;
+  static constexpr bool kHasLoop =
+      (Op == ScatterOp::Add || Op == ScatterOp::Mul) && IsIn<T, List<Half, BFloat16>>::value;
+  static constexpr int64_t kLongRow = 8;
   static T merge(T a, T b) {
     if constexpr (std::is_same_v<T, bool>) {
       return Op == ScatterOp::Add || Op == ScatterOp::Max ? a || b : a && b;
@@ -123,6 +127,14 @@ struct Merge {
   }
   static void one(char* to, const char* from) { store(to, merge(load<T>(to), load<T>(from))); }
   static void row(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t n) {
+    if constexpr (kHasLoop) {  // in instructions for 16-bit floats, where the processor has them
+      if (to_stride == sizeof(T) && from_stride == sizeof(T) && n >= kLongRow) {
+        constexpr int op = elementwise_id<std::conditional_t<Op == ScatterOp::Add, Add, Mul>>;
+        char* data[] = {to, to, const_cast<char*>(from)};
+        const int64_t strides[] = {sizeof(T), sizeof(T), sizeof(T), 0, 0, 0};
+        return kernel_table().elementwise[op][index_of(dtype_of<T>)](data, strides, n, 1, nullptr);
+      }
+    }
     if (to_stride == sizeof(T) && from_stride == sizeof(T)) {
       for (int64_t i = 0; i < n; ++i) one(to + i * sizeof(T), from + i * sizeof(T));
     } else {

@@ -211,9 +211,9 @@ Tensor index_as(const char* node, const Tensor& self, const Indices& indices, bo
     return clone(self);
   }
   if (indices.size() == 1 && indices[0]->dtype() == DType::Bool && indices[0]->shape() == self.shape() &&
-      self.ndim() > 0 && self.is_contiguous()) {
+      self.ndim() > 0) {
     check_indices(self, {});
-    out = NonzeroElements("index", as_mask(index_for(self, *indices[0]))).elements(self);
+    out = NonzeroElements("index", as_mask(index_for(self, *indices[0]))).elements(contiguous(self));
   } else {
     const auto& first = indices[0];
     const bool rows = indices.size() == 1 && first->ndim() == 1 && first->dtype() == DType::Int64 && self.ndim() > 0 &&

@@ -37,6 +37,40 @@ def test_assignment_broadcasts_and_casts():
     same(x[0], [7, 3, 2])
 
 
+@pytest.mark.filterwarnings("ignore:index_reduce")
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 33])
+def test_rows_of_16_bits_are_added_one_by_one(dtype, n):
+    """Each sum is rounded, in the order of the index."""
+    values, index = torch.randn(20, n).to(dtype), torch.randint(0, 3, (20,))
+    for source in (values, values.mT.contiguous().mT, torch.cat([values, values], 1)[:, n:]):
+        want = [torch.zeros(n, dtype=dtype) for _ in range(3)]
+        for row, i in zip(source, index.tolist()):
+            want[i] = want[i] + row
+        assert torch.equal(torch.zeros(3, n, dtype=dtype).index_add(0, index, source), torch.stack(want))
+        product = torch.ones(3, n, dtype=dtype).index_reduce(0, index, source, "prod")
+        want = [torch.ones(n, dtype=dtype) for _ in range(3)]
+        for row, i in zip(source, index.tolist()):
+            want[i] = want[i] * row
+        assert torch.equal(product, torch.stack(want))
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.float32, torch.float64])
+def test_masks_of_views(dtype):
+    x, mask = torch.randint(0, 100, (4, 5, 6)).to(dtype), torch.rand(4, 5, 6) > 0.5
+    nx, nm = x.numpy(), mask.numpy()
+    for order in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
+        for m, n in ((mask, nm), (mask.permute(order).contiguous(), None)):
+            view = x.permute(order)
+            if n is not None:
+                m, n = m.permute(order), n.transpose(order)
+            n = m.numpy() if n is None else n
+            same(view[m], nx.transpose(order)[n])
+    for small in (x[:1], x[:, :1], x[..., :1], x[0, 0], x[::-1]):
+        wide = np.broadcast_to(small.numpy(), nm.shape)
+        same(torch.masked_select(small, mask), wide[nm])
+
+
 def test_assignment_from_itself():
     a = np.arange(10.0)
     for to, frm in [
