@@ -302,6 +302,16 @@ int64_t group_slices(const UniquePlan& plan) {
     });
   }
   int64_t groups = 0;
+  if (m == 1) {  // without branches, which no processor foresees
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t a = i > 0 ? i - 1 : 0;
+      const bool equal = same<T>(in, order ? order[a] : a, order ? order[i] : i);
+      plan.starts[groups] = i;
+      groups += (i == 0) | !equal;
+      plan.group[i] = groups - 1;
+    }
+    return groups;
+  }
   for (int64_t i = 0; i < n; ++i) {
     bool equal = i > 0;
     const int64_t a = order && equal ? order[i - 1] : i - 1, b = order ? order[i] : i;
