@@ -11,8 +11,9 @@
 namespace strided::python {
 namespace {
 
-// A whole number for each axis, or one for all; false for anything else.
-bool read(PyObject* from, size_t axes, Dims* to) {
+// A whole number for each axis, or one for all; false for anything else. None stands for the size that `kept` has along
+// one of its last axes.
+bool read(PyObject* from, size_t axes, Dims* to, const Tensor* kept = nullptr) {
   if (PyLong_CheckExact(from)) {
     *to = Dims(axes, PyLong_AsLongLong(from));
     return !(PyErr_Occurred() && (PyErr_Clear(), true));
@@ -21,6 +22,10 @@ bool read(PyObject* from, size_t axes, Dims* to) {
   if (static_cast<size_t>(PySequence_Fast_GET_SIZE(from)) != axes) return false;
   for (size_t i = 0; i < axes; ++i) {
     PyObject* item = PySequence_Fast_GET_ITEM(from, static_cast<Py_ssize_t>(i));
+    if (item == Py_None && kept && kept->shape().size() >= axes) {
+      to->push_back(kept->shape()[kept->shape().size() - axes + i]);
+      continue;
+    }
     if (!PyLong_CheckExact(item)) return false;
     to->push_back(PyLong_AsLongLong(item));
     if (PyErr_Occurred()) {
@@ -83,12 +88,12 @@ Tensor shuffle(const Tensor& x, PyObject* number) {
 template <int axes>
 Tensor mean_pool_to(const Tensor& x, PyObject* size) {
   Dims sizes;
-  return read(size, axes, &sizes) ? adaptive_avg_pool<axes>(x, sizes) : Tensor();
+  return read(size, axes, &sizes, &x) ? adaptive_avg_pool<axes>(x, sizes) : Tensor();
 }
 template <int axes>
 PyObject* max_pool_to(const Tensor& x, PyObject* size, bool return_indices) {
   Dims sizes;
-  if (!read(size, axes, &sizes)) Py_RETURN_NONE;
+  if (!read(size, axes, &sizes, &x)) Py_RETURN_NONE;
   const auto [best, places] = adaptive_max_pool<axes>(x, sizes, return_indices);
   if (!best.defined()) Py_RETURN_NONE;
   if (!return_indices) return wrap(best);

@@ -36,6 +36,9 @@ def test_beside_a_loop(mode, padding, width, weighted):
     for given in (index, index.int()):
         made = F.embedding_bag(given, leaves[0], strided.tensor(starts, dtype=given.dtype), **options)
         strided.testing.assert_close(made, wanted)
+        with strided.no_grad():  # by another way
+            alone = F.embedding_bag(given, leaves[0], strided.tensor(starts, dtype=given.dtype), **options)
+        strided.testing.assert_close(alone, wanted.detach())
         for one, other in zip(strided.autograd.grad(made, leaves, g), expected):
             strided.testing.assert_close(one, other)
     last = F.embedding_bag(index, leaves[0], strided.tensor([*starts, 20]), include_last_offset=True, **options)

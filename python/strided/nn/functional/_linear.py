@@ -312,7 +312,10 @@ def _largest(rows, bag, zero):
     """The largest row of each bag, element by element; of equal ones the first, which the gradient goes to."""
     index = bag.unsqueeze(1).expand_as(rows)
     with strided.no_grad():
-        most = zero.scatter_reduce(0, index, rows, "amax", include_self=False).gather(0, index)
+        most = zero.scatter_reduce(0, index, rows, "amax", include_self=False)
+        if not rows.requires_grad:
+            return most
+        most = most.gather(0, index)
         place = strided.arange(len(rows), device=rows.device).unsqueeze(1)
         place = strided.where((rows == most) | rows.isnan(), place, len(rows))
         first = strided.full_like(zero, len(rows), dtype=strided.int64).scatter_reduce(0, index, place, "amin")
