@@ -309,9 +309,11 @@ template <class T, bool Log>
 void softmax_half_rows(char* const* out, const int64_t* out_stride, const int64_t*, const char* in, int64_t,
                        int64_t in_row_stride, int64_t n, int64_t rows) {
   constexpr int64_t item = sizeof(T), wide = sizeof(float), kItems = 1 << 14;
+  constexpr int64_t kColumns = 16;           // of each, whole vectors
   const bool along = out_stride[0] == item;  // else side by side
   const int64_t fit = n > 0 ? kItems / n : rows;
-  const int64_t least = along ? 1 : 16, greatest = along ? rows : kSide, most = min_of(max_of(fit, least), greatest);
+  const int64_t least = along ? 1 : kColumns, greatest = along ? rows : kSide;
+  const int64_t most = min_of(max_of(along ? fit : fit - fit % kColumns, least), greatest);
   const int64_t stride = out_stride[0] / item, row_stride = in_row_stride / item;
   const cpu::Words<float> memory(2 * n * most);
   float *const x = memory.data, *const y = x + n * most;
