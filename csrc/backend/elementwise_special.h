@@ -148,12 +148,13 @@ struct Lgamma {
   STRIDED_HD static T fwd(T x) {
     return math::lgamma(x);
   }
+  // Of double both are long, and computed once where they are inlined.
   template <class T>
-  static bool is_usual(T x) {
+  STRIDED_INLINE static bool is_usual(T x) {
     return math::has_usual_lgamma(x);
   }
-  template <class T, class = std::enable_if_t<std::is_same_v<T, float>>>
-  static T usual(T x) {
+  template <class T>
+  STRIDED_INLINE static auto usual(T x) -> decltype(math::lgamma_usual(x)) {
     return math::lgamma_usual(x);
   }
   template <int I, class V>

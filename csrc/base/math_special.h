@@ -437,6 +437,58 @@ STRIDED_INLINE_HD bool has_usual_lgamma(float x) {
 STRIDED_INLINE_HD float lgamma(float x) {
   return has_usual_lgamma(x) ? lgamma_usual(x) : static_cast<float>(special::lgamma(x));
 }
+// For double in the same way, with logarithms and large terms as pairs. The coefficients interpolate at the zeros of
+// Chebyshev's polynomials.
+STRIDED_INLINE_HD Pair<double> log_gamma_pair(double a) {
+  const Pair<double> log_a = log_pair<true>(a);
+  const bool below = a < 1, above = a > 3;
+  const double t = above ? 0.0 : a - (below ? 1 : 2);
+  const double slope =
+      poly_in_halves(t, -0.10031730167435392, 0.03296500062115691, -0.012384192193371805, 0.004998641164627129,
+                     -0.0021081308339216706, 0.0009153769240386907, -0.0004057073983775151, 0.0001825526153982638,
+                     -8.309511477709561e-05, 3.816907658276081e-05, -1.7661767658452517e-05, 8.221234475942905e-06,
+                     -3.846858091533014e-06, 1.8113906873056685e-06, -8.54560908975883e-07, 3.958940459367468e-07,
+                     -1.878442644643758e-07, 1.042041826608264e-07, -4.9827532071170234e-08, 5.910565853507869e-09,
+                     -2.7296358592514825e-09, 1.6194359237484174e-08, -7.842557720538356e-09, -4.312495770350818e-09,
+                     2.0986002157033107e-09, 1.5746606982777302e-09, -7.639292345836201e-10);
+  const Pair<double> p = two_sum(0.42278433509846713, t * slope), product = two_prod(t, below ? a : a - 1),
+                     near = two_prod(product.hi, p.hi), sum = two_sum(near.hi, below ? -log_a.hi : 0.0);
+  const double near_lo = mul_add(product.hi, p.lo + 4.942915152430645e-18, mul_add(product.lo, p.hi, near.lo));
+  const double sum_lo = sum.lo + (near_lo - (below ? log_a.lo : 0.0));
+  const double inverse = 1 / a, half_less = a - 0.5;
+  const double tail =
+      inverse * poly(above ? inverse * inverse : 0.0, 0.0833333333333333, -0.0027777777777198706, 0.0007936507724234067,
+                     -0.0005952350113118343, 0.0008415163778136668, -0.0019068288114279443, 0.006092364447572614,
+                     -0.023023388614372777, 0.0813307211132798, -0.2070933006751568, 0.26180852870866445);
+  const Pair<double> far = two_prod(half_less, log_a.hi), less = two_sum(far.hi, -a),
+                     whole = two_sum(less.hi, 0.9189385332046728);
+  const double whole_lo =
+      whole.lo + (less.lo + (mul_add(half_less, log_a.lo, far.lo) + (tail - 3.8782941580672414e-17)));
+  return {above ? whole.hi : sum.hi, above ? whole_lo : sum_lo};
+}
+STRIDED_INLINE_HD double lgamma_usual(double x) {
+  const double a = abs(x), r = abs(special::fraction(a)), z = r * r;
+  const Pair<double> positive = log_gamma_pair(a);
+  // |sin(pi r)| times a
+  const Pair<double> line = two_prod(r, kPi);
+  const double bend =
+      r * z *
+      poly(z, -5.16771278004997, 2.55016403987734, -0.599264529320343, 0.08214588659675232, -0.007370430719634586,
+           0.00046630087411496363, -2.1906201655131958e-05, 7.725743030789876e-07);
+  const Pair<double> sine = two_sum(line.hi, bend), product = two_prod(a, sine.hi);
+  const double product_lo = mul_add(a, sine.lo + mul_add(r, 1.2246467991473532e-16, line.lo), product.lo);
+  const Pair<double> log_product = log_pair<true>(r == 0 ? 1.0 : product.hi);
+  const Pair<double> both = two_sum(log_product.hi, positive.hi), less = two_sum(1.1447298858494002, -both.hi);
+  const double rest = less.lo - (both.lo + (positive.lo + (log_product.lo + product_lo / product.hi)));
+  const double negative = r == 0 ? infinity<double>() : less.hi + (rest + 1.0265951162707826e-17);
+  return x < 0 ? negative : positive.hi + positive.lo;
+}
+// Far from the ends of the exponents, whose products are no normal numbers.
+STRIDED_INLINE_HD bool has_usual_lgamma(double x) {
+  const bool away = abs(lgamma_usual(x)) > 0.15;
+  return ((x > 0) | away) & (abs(x) > 0x1p-400) & (abs(x) < 0x1p900);
+}
+STRIDED_INLINE_HD double lgamma(double x) { return has_usual_lgamma(x) ? lgamma_usual(x) : special::lgamma(x); }
 
 // For float, in double and without branches, below 0 by the reflection (Abramowitz and Stegun 6.3.7). The sum of
 // 1 / (a + k) is the derivative of the product of the a + k by that product.

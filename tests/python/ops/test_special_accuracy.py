@@ -132,6 +132,54 @@ def test_float32_below_zero(name):
         assert (np.abs(got[finite] - want[finite]) <= 0.6 * ulp).all()
 
 
+# The logarithm of the absolute value of the gamma function, to 22 digits.
+LGAMMA = [
+    (1e-90, "2.072326583694641115667e+2"), (0.25, "1.288022524698077457371"), (0.75, "2.032809514312953714814e-1"),
+    (0.99999, "5.772238896093089372713e-6"), (1.0000001, "-5.772155829918507096964e-8"),
+    (1.25, "-9.827183642181316146385e-2"), (1.75, "-8.440112102048555595779e-2"),
+    (1.9999, "-4.227520877215345801134e-5"), (2.0001, "4.228165811291994631743e-5"),
+    (2.5, "2.846828704729191596325e-1"), (3.0, "6.931471805599453094172e-1"), (3.0625, "7.515863607495560212857e-1"),
+    (3.5, "1.200973602347074224816"), (7.5, "7.534364236758732955158"), (12.25, "1.811566950571089261902e+1"),
+    (100.5, "3.614355404677776215553e+2"), (1000000.5, "1.281551147690276564211e+7"),
+    (1000000000000000.0, "3.353877639491066890982e+16"), (1e+250, "5.746462732485113755842e+252"),
+    (-1e-90, "2.072326583694641115667e+2"), (-0.5, "1.265512123484645396489"), (-0.999, "6.908179385717436328212"),
+    (-1.25, "1.36643176123697623455"), (-1.5, "8.600470153764810145109e-1"), (-1.875, "1.524341090755944830722"),
+    (-2.0001, "8.517100927455313146837"), (-2.375, "1.582075798955272704738e-1"),
+    (-2.4570247382208006, "5.619192358950096450913e-17"), (-2.5, "-5.624371649767405067259e-2"),
+    (-2.625, "-1.175111003089048599947e-1"), (-2.75, "4.487897535955773311462e-3"),
+    (-2.875, "4.682884165066310681673e-1"), (-3.25, "-6.231534513209986466254e-1"),
+    (-3.5, "-1.309006684993042046361"), (-3.9375, "-3.053332227836192173805e-1"),
+    (-4.0625, "-4.935939605954715475688e-1"), (-5.5, "-4.517832174007741354379"),
+    (-7.9999999, "5.513492959472920595206"), (-10.001, "-8.19900744932894103581"),
+    (-20.5, "-4.270719597482576043008e+1"), (-33.25, "-8.444198963688153261132e+1"),
+    (-49.75, "-1.460065858725262725601e+2"), (-100.5, "-3.649009683094273518228e+2"),
+    (-12345.6789, "-1.039680376863737971634e+5"), (-1000000000.5, "-1.972326585744388564092e+10"),
+]  # fmt: skip
+
+
+def test_lgamma_of_float64():
+    """Between zeros and poles as well; in rows of every length, whatever stands beside an element."""
+    x = torch.tensor([x for x, _ in LGAMMA], dtype=torch.float64)
+    got = torch.lgamma(x)
+    for value, (_, digits) in zip(got.tolist(), LGAMMA):
+        want = Fraction(digits)
+        assert abs(Fraction(value) - want) <= 4 * Fraction(float(np.spacing(abs(float(want))))), (value, digits)
+    rng = np.random.default_rng(0)
+    ends = [0.0, -0.0, -1.0, -7.0, math.inf, -math.inf, math.nan, 1e306, 5e-324, -5e-324, -(2.0**53), 1.0, 2.0]
+    ends = torch.tensor(ends, dtype=torch.float64)
+    y = torch.cat([x, ends, torch.tensor(rng.uniform(-4, 4, 100)), torch.tensor(rng.uniform(-60, 60, 100))])
+    alone = torch.cat([torch.lgamma(y[i : i + 1]) for i in range(len(y))])
+    assert alone[len(x) : len(x) + 6].tolist() == [math.inf] * 6 and alone[len(x) + 6].isnan()
+    assert alone[len(x) + 7] == math.inf and alone[len(x) + 10 : len(x) + 13].tolist() == [math.inf, 0, 0]
+    assert alone[len(x) + 8] == alone[len(x) + 9] == 1074 * math.log(2)
+    for n in (1, 7, 8, 9, 63, len(y)):
+        np.testing.assert_array_equal(torch.lgamma(y[:n]).numpy(), alone[:n].numpy())
+        np.testing.assert_array_equal(torch.lgamma(y[-n:].clone()).numpy(), alone[-n:].numpy())
+        into = y[:n].clone()
+        np.testing.assert_array_equal(into.lgamma_().numpy(), alone[:n].numpy())
+    np.testing.assert_array_equal(torch.lgamma(y[::2]).numpy(), alone[::2].numpy())
+
+
 def test_sums_of_powers():
     """zeta and polygamma of rows with odd arguments among usual ones."""
     x = torch.tensor([2.5, 1.0, 0.5, 3.0, 3.0, 3.0, 1e200, math.inf, math.nan, 2.0, 1.001] * 14, dtype=torch.float64)
