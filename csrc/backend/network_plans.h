@@ -25,8 +25,8 @@ struct ClassLossPlan {
 };
 
 // Losses of margins of contiguous rows x: the sum over labels j and other classes i of max(0, margin - x[j] + x[i]),
-// squared where `square` says so, times weight[j], divided by the number of classes. A row of `target` has one label, or
-// as many numbers as there are classes (`several`): labels, then a negative number where there are fewer.
+// squared where `square` says so, times weight[j], divided by the number of classes. A row of `target` has one label,
+// or as many numbers as there are classes (`several`): labels, then a negative number where there are fewer.
 struct MarginLossPlan {
   DType dtype = DType::Float32;
   bool several = false, square = false;
@@ -199,8 +199,8 @@ struct DistancePlan {
 
 // The gradient of these distances by the rows of x, for p = 1 or 2:
 //   out[i] = sum over j of weight[i][j] * f(x_i - y_j), with f(d) = sign(d) for p = 1 and d for p = 2
-// All contiguous, and `columns` is a multiple of kStep: what is added to rows is 0. pairs: y is x, and weights are those
-// of pairs i < j, one after the other, and serve both of them.
+// All contiguous, and `columns` is a multiple of kStep: what is added to rows is 0. pairs: y is x, and weights are
+// those of pairs i < j, one after the other, and serve both of them.
 struct DistanceGradientPlan {
   static constexpr int64_t kStep = 16;
 
