@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 
+#include "cuda/runtime/library.h"
 #include "python/function.h"
 #include "python/py_tensor.h"
 
@@ -286,6 +287,9 @@ void set_python_error() {
     PyErr_SetString(PyExc_BufferError, e.what());
   } catch (const OverflowError& e) {
     PyErr_SetString(PyExc_OverflowError, e.what());
+  } catch (const NoCudaLibraryError& e) {
+    auto it = hooks().find("NoCudaLibraryError");
+    PyErr_SetString(it == hooks().end() ? PyExc_AssertionError : it->second, e.what());
   } catch (const RecursionError& e) {
     PyErr_SetString(PyExc_RecursionError, e.what());
   } catch (const OutOfMemoryError& e) {

@@ -90,7 +90,7 @@ constexpr Backend kBackend = {
 
 const CudaApi& cuda_api() {
   const Library& l = library();
-  STRIDED_CHECK(l.api, RuntimeError, "CUDA is not available: ", l.why_not, ". Use device='cpu'.");
+  STRIDED_CHECK(l.api, NoCudaLibraryError, "Torch not compiled with CUDA enabled: ", l.why_not, ". Use device='cpu'.");
   return *l.api;
 }
 

@@ -4,11 +4,17 @@
 
 #include <string>
 
+#include "base/error.h"
 #include "cuda/runtime/api.h"
 
 namespace strided {
 
-// The library's functions. RuntimeError saying why there are none.
+// The installation has no library for CUDA. In Python an AssertionError, as of a PyTorch without CUDA.
+struct NoCudaLibraryError : Error {
+  using Error::Error;
+};
+
+// The library's functions. NoCudaLibraryError saying why there are none.
 const CudaApi& cuda_api();
 // Whether there is a library and a device; never raises.
 bool cuda_is_available();

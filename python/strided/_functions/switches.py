@@ -61,7 +61,7 @@ def set_default_tensor_type(t: Any) -> None:
         t: ``torch.DoubleTensor`` or its name, ``"torch.cuda.FloatTensor"``.
 
     Raises:
-        TypeError: no such type, or none of floating-point numbers.
+        TypeError: no such type, or none of floating-point numbers; CUDA's, and there is no device.
     """
     warnings.warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
@@ -73,8 +73,11 @@ def set_default_tensor_type(t: Any) -> None:
     known = place.removeprefix("strided").removeprefix("torch") in ("", ".cuda")
     if dtype is None or not known or not (isinstance(t, (str, _TypedMeta))):
         raise TypeError("invalid type object: only floating-point types are supported as the default type")
+    device = "cuda" if place.endswith(".cuda") else None
+    if device and not _f["_cuda_count"]():
+        raise TypeError(f"type torch.cuda.{name} not available. {_f['_cuda_why_none']()}")
     _f["set_default_dtype"](dtype)
-    set_default_device("cuda" if place.endswith(".cuda") else None)
+    set_default_device(device)
 
 
 def get_device_module(device: Device | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""Names of layouts and of orders in memory, and the error when memory cannot be had."""
+"""Names of layouts and of orders in memory, and the errors when memory cannot be had."""
 
 from __future__ import annotations
 
@@ -42,7 +42,12 @@ class OutOfMemoryError(RuntimeError, MemoryError):
     """The memory for a result could not be had."""
 
 
-for _kind in (layout, memory_format, OutOfMemoryError):
+class NoCudaLibraryError(AssertionError, RuntimeError):
+    """The installation has no library for CUDA. A PyTorch that was built without CUDA raises AssertionError for most
+    calls, and RuntimeError for the others."""
+
+
+for _kind in (layout, memory_format, OutOfMemoryError, NoCudaLibraryError):
     _kind.__module__ = __package__.partition(".")[0]  # where programs and pickles find them
     _C.set_hook(_kind.__name__, _kind)
 _C.set_hook("strided", strided)

@@ -27,8 +27,9 @@ TEST(CudaLibrary, AbsentLibraryIsAClearError) {
   try {
     cuda_allocate(16, 0);
     FAIL() << "no error";
-  } catch (const RuntimeError& e) {
-    EXPECT_EQ(std::string(e.what()).find("CUDA is not available: this installation has no CUDA library"), 0u)
+  } catch (const NoCudaLibraryError& e) {
+    EXPECT_EQ(std::string(e.what()).find("Torch not compiled with CUDA enabled: this installation has no CUDA library"),
+              0u)
         << e.what();
   }
 }

@@ -1,6 +1,7 @@
 """Modules of PyTorch whose contents are kept elsewhere, and small modules that libraries import."""
 
 import importlib
+import os
 import subprocess
 import sys
 
@@ -230,3 +231,34 @@ def test_hub_has_tqdm_also_where_it_is_not_installed(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "tqdm", type(sys)("tqdm"))
     sys.modules["tqdm"].tqdm = 7
     assert strided.hub.tqdm == 7
+
+
+def test_without_a_library_for_cuda():
+    """As a PyTorch that was built without CUDA: what asks for a device raises AssertionError, which is a RuntimeError too."""
+    code = """if True:
+        import warnings
+        import strided as torch
+        for ask in (
+            lambda: torch.ones(1).cuda(),
+            lambda: torch.zeros(1, device="cuda"),
+            lambda: torch.nn.Linear(1, 1).to("cuda:0"),
+            torch.cuda.current_device,
+            torch.cuda.synchronize,
+            lambda: torch.cuda.get_device_properties(0),
+        ):
+            try:
+                ask()
+            except AssertionError as error:
+                assert isinstance(error, RuntimeError)
+                assert str(error).startswith("Torch not compiled with CUDA enabled: "), error
+            else:
+                raise SystemExit("no error")
+        warnings.simplefilter("ignore")
+        try:
+            torch.set_default_tensor_type("torch.cuda.FloatTensor")
+        except TypeError as error:
+            print(torch.ones(1), str(error).partition(" not available")[0])
+        """
+    environment = {**os.environ, "STRIDED_CUDA_LIBRARY": "/no/such/library.so"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment)
+    assert done.stdout == "tensor([1.]) type torch.cuda.FloatTensor\n", done.stderr
