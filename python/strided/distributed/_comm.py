@@ -157,6 +157,8 @@ class Communicator:
     ) -> None:
         self.rank, self.size, self.name, self.checks, self.timeout = rank, size, name, checks, timeout
         self._parent, self.traffic = parent, Traffic()
+        if parent is not None:
+            self.backend = parent.backend
         self._recorders: list[list[Transfer]] = []
         self._number, self._splits = 0, 0
         self.current = ""  # the call that runs, for errors

@@ -55,7 +55,7 @@ class ProcessGroup:
         return self._comm.size
 
     def name(self) -> str:
-        """The backend: ``"mpi"``, or ``"gloo"`` where processes have connected by TCP."""
+        """The backend: ``"mpi"``, or ``"gloo"`` for processes that MPI has not started."""
         return self._comm.backend
 
     @property
@@ -262,6 +262,7 @@ def init_process_group(
     [6.0, 6.0, 6.0]
     """
     from . import world
+    from ._mpi import started_by_mpi
     from ._stores import Store
 
     if is_initialized():
@@ -272,7 +273,10 @@ def init_process_group(
         raise TypeError(f"init_process_group: a Store is required, got {type(store).__name__}")
     comm = world() if connected is None else connected
     if connected is not None:
-        world_size, rank, foreign = comm.size, comm.rank, [name for name in foreign if name != "gloo"]
+        world_size, rank = comm.size, comm.rank
+    by_mpi = this_rank.world is not None or started_by_mpi() or str(backend).lower() == "mpi"
+    if not by_mpi:
+        foreign = [name for name in foreign if name != "gloo"]
     wanted = os.environ.get("WORLD_SIZE", "") if this_rank.world is None else ""
     for what, size in (("world_size", world_size), ("WORLD_SIZE", int(wanted) if wanted.isdigit() else -1)):
         if size not in (-1, comm.size):
@@ -284,8 +288,10 @@ def init_process_group(
     if rank not in (-1, comm.rank):
         raise RuntimeError(f"init_process_group: rank is {rank}, but MPI says {comm.rank}")
     for name in foreign if comm.rank == 0 else ():
-        warn_once(f"init_process_group(backend={name!r})", _INSTEAD if connected is None else _BY_TCP)
+        warn_once(f"init_process_group(backend={name!r})", _INSTEAD if by_mpi else _BY_TCP)
     comm = comm.split(0, comm.rank)
+    if not by_mpi:
+        comm.backend = "gloo"  # of one process, too
     comm.name = group_name or "the default group"
     if timeout is not None:
         comm.timeout = _seconds(timeout)
@@ -364,7 +370,7 @@ def get_world_size(group: Any = None) -> int:
 
 
 def get_backend(group: Any = None) -> Backend:
-    """``"mpi"``, whatever was asked for; ``"gloo"`` where processes have connected by TCP."""
+    """``"mpi"``, whatever was asked for; ``"gloo"`` for processes that MPI has not started."""
     pg = resolve(group)
     if pg is None:
         raise ValueError("Invalid process group specified")

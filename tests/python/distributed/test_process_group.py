@@ -3,6 +3,8 @@
 import functools
 import math
 import os
+import subprocess
+import sys
 import warnings
 from collections import OrderedDict
 
@@ -260,6 +262,19 @@ def test_names_before_and_after():
 
     assert dist.simulate(2, program) == [0, 1]
     assert not dist.is_initialized()
+
+
+@pytest.mark.parametrize(
+    ("backend", "name"), [("gloo", "gloo"), (None, "gloo"), ("mpi", "mpi"), ("cpu:gloo,cuda:nccl", "gloo")]
+)
+def test_the_backend_of_one_process_that_mpi_has_not_started(backend, name, tmp_path):
+    code = (
+        "import strided.distributed as dist\n"
+        f"dist.init_process_group({backend!r}, rank=0, world_size=1, init_method='file://{tmp_path}/store')\n"
+        "print(dist.get_backend(), dist.get_backend(dist.new_group([0])), dist.get_world_size())\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == [name, name, "1"], done.stderr
 
 
 @pytest.mark.parametrize(
