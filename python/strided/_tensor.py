@@ -33,14 +33,18 @@ def _converted(self, dtype, device, copy, non_blocking, memory_format):
     made = _f["_convert"](self, dtype, device, copy, non_blocking)
     if memory_format is None or memory_format is preserve_format:
         return made
-    # A copy gets the strides of the format for axes of one element, too; they stay where the tensor itself is given.
-    odd = made is not self and memory_format is contiguous_format and made.stride() != _row_strides(made.shape)
+    # Strides of axes of one element tell the formats apart: a copy gets those of the format, and the tensor itself is
+    # given only where its strides look like the format.
+    if made is self:
+        odd = _f["_has_channels_last"](self) is (memory_format is contiguous_format)
+    else:
+        odd = made.stride() != _strides_in(memory_format, made.shape)
     made = made.clone(memory_format=memory_format) if odd else made.contiguous(memory_format)
     return _C._shown_as("ToCopyBackward0", made, self)
 
 
-def _row_strides(shape):
-    return _f["empty"](shape, device="meta").stride()
+def _strides_in(memory_format, shape):
+    return _f["empty"](shape, device="meta", memory_format=memory_format).stride()
 
 
 def to(

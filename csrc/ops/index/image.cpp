@@ -353,7 +353,9 @@ Tensor adaptive_avg_pool(const Tensor& x, const Dims& sizes) {
   if (std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; })) {
     Dims all;
     for (int i = first; i < x.ndim(); ++i) all.push_back(i);
-    return axes == 1 ? shown_as(node, mean(x, all, true)) : mean(x, all, true);
+    const Tensor made = mean(x, all, true);
+    if (axes == 1) return shown_as(node, made);
+    return has_channels_last(x) ? shown_as("AsStridedBackward1", with_channels_last(made)) : made;
   }
   const std::optional<Dims> kernel = equal_windows(x, sizes);
   if (kernel && !x.is_contiguous()) return {};

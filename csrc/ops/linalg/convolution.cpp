@@ -337,24 +337,15 @@ bool has_images_channels_last(const Tensor& a, const Tensor& b) {
   return has_channels_last(a) || has_channels_last(b);
 }
 
-// The strides of an image whose channels are last in memory.
-Dims channels_last_strides(const Dims& shape) {
-  Dims strides(shape.size(), 1);
-  int64_t step = shape[1];
-  for (size_t i = shape.size(); i-- > 2; step *= shape[i]) strides[i] = step;
-  strides[0] = step;
-  return strides;
-}
-
 template <Tensor (*f)(Tensor, Tensor, const Geometry&)>
 Tensor unrecorded(const Tensor& a, const Tensor& b, const Geometry& g) {
   NoGradGuard guard;
   const Tensor made = f(a, b, g);
   const bool last = f != weight_gradient && has_images_channels_last(a, b) && made.numel() > 0;
-  const Tensor out = last ? with_channels_last(made) : contiguous(made);
+  if (last) return with_channels_last(made);
+  const Tensor out = contiguous(made);
   // A result of its own: no view of what was made here. Axes of one element have the strides that PyTorch gives them.
-  const Dims strides = last ? channels_last_strides(out.shape()) : Layout::contiguous_strides(out.shape());
-  return make_view(out, Layout(out.shape(), strides, out.offset()));
+  return make_view(out, Layout(out.shape(), Layout::contiguous_strides(out.shape()), out.offset()));
 }
 
 Tensor recorded_input_gradient(const Tensor& grad, const Tensor& weight, const Geometry& g);

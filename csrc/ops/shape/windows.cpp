@@ -5,6 +5,7 @@
 #include "backend/network_plans.h"
 #include "ops/copy.h"
 #include "ops/factory.h"
+#include "ops/record.h"
 #include "ops/shape/view.h"
 
 namespace strided {
@@ -112,13 +113,19 @@ bool has_channels_last(const Tensor& x) {
 }
 
 Tensor with_channels_last(const Tensor& x) {
-  Dims order = {0}, back = {0, x.ndim() - 1};
+  Dims order = {0}, back = {0, x.ndim() - 1}, strides(x.shape().size(), 1);
   for (int i = 2; i < x.ndim(); ++i) {
     order.push_back(i);
     back.push_back(i - 1);
   }
   order.push_back(1);
-  return permute(contiguous(permute(x, order)), back);
+  const Tensor moved = permute(contiguous(permute(x, order)), back);
+  int64_t step = x.size(1);
+  for (int i = x.ndim(); i-- > 2; step *= x.size(i)) strides[static_cast<size_t>(i)] = step;
+  strides[0] = step;
+  if (moved.strides() == strides) return moved;
+  const Tensor out = make_view(moved, Layout(x.shape(), strides, moved.offset()));
+  return needs_grad(moved) ? record("AliasBackward0", out, moved, [](const Tensor& g) { return g; }) : out;
 }
 
 Tensor padded_image(const Tensor& x, const Windows& w, const Scalar& fill) {

@@ -9,6 +9,7 @@
 #include "ops/record.h"
 #include "ops/reduce/reduction.h"
 #include "ops/shape/view.h"
+#include "ops/shape/windows.h"
 #include "python/bind/bind.h"
 #include "python/memory_format.h"
 #include "tensor/graph.h"
@@ -151,6 +152,8 @@ void bind_copies() {
   def<&clone_>(
       "clone(Tensor input, *, memory_format? memory_format=None)",
       "A copy with memory of its own; a dense order of dimensions is kept, unless memory_format says another one.");
+  def<&has_channels_last>("_has_channels_last(Tensor input)",
+                          "Whether channels are the last axis in memory, by the strides of all axes.", kFunction);
   def<&contiguous_>("contiguous(Tensor self, memory_format? memory_format=None)",
                     "The tensor itself if it is contiguous in that format, else a copy that is.", kMethod);
   def<&copy_from>("copy_(Tensor self, TensorOrNumber src, bool non_blocking=False)",

@@ -204,3 +204,45 @@ def test_order_and_memory_of_parts(name, order):
         made = OF_PARTS[name](t, x)
         seen.append((made.stride(), made.data_ptr() == x.data_ptr(), t.view_as_real(made + 0j).tolist()))
     assert seen[0] == seen[1]
+
+
+ONE_BY_ONE = {
+    "Conv2d": lambda t, x: t.nn.Conv2d(3, 4, 4).to(memory_format=t.channels_last)(x),
+    "weight": lambda t, x: t.nn.Conv2d(3, 4, 1).to(memory_format=t.channels_last).weight,
+    "1x1 of 1x1": lambda t, x: t.nn.Conv2d(3, 4, 1).to(memory_format=t.channels_last)(t.ones(2, 3, 1, 1)),
+    "max_pool": lambda t, x: t.nn.functional.max_pool2d(x, 4),
+    "avg_pool": lambda t, x: t.nn.functional.avg_pool2d(x, 4),
+    "adaptive_max_pool": lambda t, x: t.nn.functional.adaptive_max_pool2d(x, 1),
+    "adaptive_avg_pool": lambda t, x: t.nn.functional.adaptive_avg_pool2d(x, 1),
+    "adaptive_avg_pool3d": lambda t, x: t.nn.functional.adaptive_avg_pool3d(
+        t.ones(2, 3, 4, 4, 4).contiguous(memory_format=t.channels_last_3d), 1
+    ),
+    "interpolate": lambda t, x: t.nn.functional.interpolate(x, (1, 1), mode="bilinear"),
+    "pad": lambda t, x: t.nn.functional.pad(x, (-1, -2, -1, -2)),
+    "to": lambda t, x: t.ones(2, 3, 1, 1).to(memory_format=t.channels_last),
+    "to and back": lambda t, x: t.empty(2, 3, 1, 1, memory_format=t.channels_last).to(
+        memory_format=t.contiguous_format
+    ),
+    "to another dtype": lambda t, x: t.ones(2, 3, 1, 1).to(t.float64, memory_format=t.channels_last),
+    "contiguous": lambda t, x: t.ones(2, 3, 1, 1).contiguous(memory_format=t.channels_last),
+}
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+@pytest.mark.parametrize("order", ["contiguous_format", "channels_last"])
+def test_strides_of_images_of_one_pixel(name, order):
+    made = []
+    for t in (strided, torch):
+        x = t.arange(96.0).reshape(2, 3, 4, 4).to(memory_format=getattr(t, order)).requires_grad_()
+        y = ONE_BY_ONE[name](t, x)
+        (y * y).sum().backward() if y.requires_grad and not y.is_leaf and "ool" in name else None
+        made.append((y.stride(), x.grad.tolist() if x.grad is not None else None))
+    assert made[0] == made[1]
+
+
+def test_to_gives_the_tensor_itself_where_its_strides_look_like_the_format():
+    for t in (strided, torch):
+        plain, last = t.ones(2, 3, 1, 1), t.empty(2, 3, 1, 1, memory_format=t.channels_last)
+        assert plain.to(memory_format=t.contiguous_format) is plain and last.to(memory_format=t.channels_last) is last
+        assert plain.to(memory_format=t.channels_last) is not plain
+        assert last.to(memory_format=t.contiguous_format) is not last

@@ -35,7 +35,7 @@ def _strides_are_so(x: Tensor) -> bool:
 def in_order_of(made: Tensor, x: Tensor, volumes: bool = True) -> Tensor:
     """The same numbers, in channels_last where x is; in channels_last_3d only if `volumes`: as PyTorch."""
     order = order_of(x) if volumes or x.ndim == 4 else None
-    return made if order is None else made.contiguous(memory_format=order)
+    return made if order is None else made.to(memory_format=order)
 
 
 def in_order_of_lines(made: Tensor, x: Tensor) -> Tensor:

@@ -86,7 +86,7 @@ def _adaptive_avg_pool(axes, input, output_size):
     whole = output_size in (1, (1,) * axes, [1] * axes)
     if whole and input.ndim in (axes + 1, axes + 2) and (input.dtype.is_floating_point or input.dtype.is_complex):
         made = input.mean(list(range(-axes, 0)), keepdim=True)  # of nothing: NaN
-        return made if axes > 1 else _C._shown_as("SqueezeBackward1", made)
+        return in_order_of(made, input) if axes > 1 else _C._shown_as("SqueezeBackward1", made)
     size = _target(name, input, output_size, axes)
     if kernel := _even_windows(input, size):
         return _C._shown_as(_NODES[axes], _avg_pool(name, axes, input, kernel, None, 0, False, True))
