@@ -389,6 +389,13 @@ def __contains__(self, element: object) -> bool:
     raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
 
+def __bytes__(self) -> bytes:
+    """One byte for each number, as of a list of integers; of a single integer, so many zero bytes."""
+    if self.numel() == 1 and not (self.dtype.is_floating_point or self.dtype.is_complex):
+        return bytes(self.item())
+    return bytes(self.tolist() if self.ndim == 1 else [row.__index__() for row in self])
+
+
 def __reversed__(self) -> Tensor:
     return self if self.ndim == 0 else self.flip(0)
 

@@ -122,10 +122,10 @@ ValuesAndIndices select(const char* op, const char* node, const Tensor& x, int64
                         OrderStatistic what, int64_t k) {
   check_sortable(op, op, x);
   const Rows rows(op, x, dim);
+  STRIDED_CHECK(rows.n > 0, IndexError, op, "(): Expected reduction dim ", rows.axis, " to have non-zero size.");
   if (what == OrderStatistic::Kth)
     STRIDED_CHECK(k >= 1 && k <= rows.n, RuntimeError, op, "(): selected number k out of range for dimension ",
                   rows.axis);
-  STRIDED_CHECK(rows.n > 0, IndexError, op, "(): Expected reduction dim ", rows.axis, " to have non-zero size.");
   Dims shape = x.shape();
   if (!shape.empty()) {
     if (keepdim) shape[rows.axis] = 1;

@@ -12,9 +12,12 @@ namespace {
 
 const OpDef& def_of(const Overload& o) { return *static_cast<const OpDef*>(o.context); }
 
+// The value of addcmul and addcdiv is a number.
+bool takes_tensor(const Overload& o, int k) { return o.params[k].type != "Number"; }
+
 bool accepts(const Overload& o, int k, PyObject* arg) {
   const OpDef& op = def_of(o);
-  if (k < op.arity) return is_tensor(arg) || is_number(arg);
+  if (k < op.arity) return is_number(arg) || (takes_tensor(o, k) ? is_tensor(arg) : detail::is_number_tensor(arg));
   if (o.params[k].name == "out") return arg == Py_None || is_tensor(arg);
   return arg == Py_None ? o.params[k].optional : detail::accepts_double(arg) || PyBool_Check(arg);
 }
@@ -39,7 +42,7 @@ void read(const Overload& o, PyObject* const* args, Operand* in, double* params)
   STRIDED_CHECK(tensor, TypeError, o.name, "(): argument '", o.params[0].name, "' (position 1) must be Tensor, not ",
                 Py_TYPE(args[0])->tp_name);
   for (int i = 0; i < op.arity; ++i)
-    in[i] = is_tensor(args[i]) ? Operand(unwrap(args[i])) : Operand(to_scalar(args[i]));
+    in[i] = is_tensor(args[i]) && takes_tensor(o, i) ? Operand(unwrap(args[i])) : Operand(to_scalar(args[i]));
   int p = 0;
   for (int i = op.arity; i < static_cast<int>(o.params.size()) && o.params[i].name != "out"; ++i)
     params[p++] = args[i] == Py_None ? none_param() : detail::to_double(args[i]);

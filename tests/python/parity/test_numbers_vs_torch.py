@@ -264,3 +264,54 @@ def test_the_limit_of_hardshrink_is_rounded_to_the_dtype(dtype):
             x = T.tensor([limit, -limit, limit * 1.01, limit * 0.99], dtype=getattr(T, dtype))
             made.append(T.nn.functional.hardshrink(x, limit).tolist())
         assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("name", ["addcmul", "addcdiv", "addcmul_", "addcdiv_"])
+def test_the_value_is_a_number(name):
+    made = []
+    for T in (strided, torch_ref):
+        x, value = T.tensor([1.0, 2.0]), T.tensor(0.5, requires_grad=True)
+        with pytest.raises(TypeError, match=r"argument 'value' must be Number, not Tensor"):
+            getattr(x, name)(x, x, value=value)
+        with pytest.raises(TypeError):
+            getattr(x, name)(x, x, value=T.ones(2))
+        made.append(getattr(x, name)(x.clone(), x.clone() + 1, value=value.detach()).tolist())
+    assert made[0] == made[1]
+
+
+BYTES = {
+    "integers": lambda T: T.tensor([1, 2, 255]),
+    "uint8": lambda T: T.tensor([1, 2, 255], dtype=T.uint8),
+    "bool": lambda T: T.tensor([True, False]),
+    "one": lambda T: T.tensor(3),
+    "one in a row": lambda T: T.tensor([[3]]),
+    "rows of one": lambda T: T.tensor([[3], [4]]),
+    "none": lambda T: T.tensor([]),
+    "rows": lambda T: T.ones(2, 3, dtype=T.uint8),
+    "too large": lambda T: T.tensor([256, 1]),
+    "negative": lambda T: T.tensor(-1),
+    "floats": lambda T: T.tensor([1.0, 2.0]),
+    "a float": lambda T: T.tensor([1.0], requires_grad=True),
+}
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_bytes(name):
+    made = []
+    for T in (strided, torch_ref):
+        try:
+            made.append(bytes(BYTES[name](T)))
+        except Exception as error:
+            made.append(type(error))
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_kthvalue_of_nothing(dim):
+    made = []
+    for T in (strided, torch_ref):
+        try:
+            made.append(T.kthvalue(T.ones(2, 0, 4), 1, dim).values.tolist())
+        except IndexError as error:
+            made.append(str(error))
+    assert made[0] == made[1]
