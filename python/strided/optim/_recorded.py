@@ -85,7 +85,7 @@ def _changing(function):
     return lambda self, other: self._set(_called(function, (self, other), {}))
 
 
-for _name in ("add", "sub", "mul", "truediv", "pow", "neg", "abs", "lt", "le", "gt", "ge", "getitem"):
+for _name in ("add", "sub", "mul", "truediv", "pow", "neg", "abs", "eq", "ne", "lt", "le", "gt", "ge", "getitem"):
     setattr(Recorded, f"__{_name}__", _operator(getattr(operator, _name)))
 for _name in ("add", "sub", "mul", "truediv"):
     _function = getattr(operator, _name)

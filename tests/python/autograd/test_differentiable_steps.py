@@ -21,6 +21,7 @@ OPTIMIZERS = [
     ("RMSprop", {}),
     ("RMSprop", {"momentum": 0.9, "centered": True}),
     ("ASGD", {"t0": 1, "weight_decay": 0.1}),
+    ("Rprop", {"etas": (0.4, 1.3)}),
 ]
 KINDS = pytest.mark.parametrize("name, options", OPTIMIZERS, ids=[f"{n}-{'-'.join(o)}" for n, o in OPTIMIZERS])
 
