@@ -196,13 +196,28 @@ def _solve(func, args, kwargs):
     return tuple.__new__(type(result), [value.squeeze(-1), *rest])
 
 
+@rule("linalg.lu_solve lu_solve linalg.ldl_solve")
+def _from_factors(func, args, kwargs):
+    """Batches of factors, pivots and right-hand sides broadcast: all of them get as many axes as the widest batch."""
+    parameters, values = bind(func, args, kwargs)
+    own = {name: 1 if "pivots" in name else 2 for name, value in values.items() if isinstance(value, Tensor)}
+    matrices(func, *(values[name] for name, axes in own.items() if axes == 2))
+    levels = union(values.values())
+    n = max(values[name].ndim - axes for name, axes in own.items())
+    for name, axes in own.items():
+        values[name] = expanded(values[name], levels, n + axes)
+    return again(call(func, parameters, values), levels)
+
+
 @rule("linalg.lstsq")
 def _lstsq(func, args, kwargs):
     parameters, values = bind(func, args, kwargs)
     levels = union(values.values())
-    matrices(func, values["input"])
-    for name in ("input", "b"):
-        values[name] = expanded(values[name], levels)
+    a, b = values["input"], values["b"]
+    matrices(func, a)
+    vectors = b.ndim < a.ndim and b.shape == a.shape[:-1]
+    n = None if vectors else max(a.ndim, b.ndim)
+    values["input"], values["b"] = expanded(a, levels, n), expanded(b, levels, n)
     sizes = [level.size for level in levels]
     # What is not computed is empty, whatever the batch.
     return again(

@@ -403,8 +403,8 @@ rule(
     "linalg.lu_factor linalg.lu_factor_ex lu lu_unpack linalg.cholesky cholesky linalg.cholesky_ex cholesky_inverse "
     "matrix_power linalg.matrix_power linalg.matrix_norm linalg.matrix_transpose linalg.qr qr geqrf "
     "linalg.householder_product orgqr ormqr linalg.svd linalg.svdvals svd linalg.eigh linalg.eigvalsh linalg.eig "
-    "linalg.eigvals pinverse linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve matrix_exp linalg.matrix_exp "
-    "linalg.trace linalg.cond linalg.diagonal lu_solve linalg.lu_solve"
+    "linalg.eigvals pinverse linalg.ldl_factor linalg.ldl_factor_ex matrix_exp linalg.matrix_exp "
+    "linalg.trace linalg.cond linalg.diagonal"
 )(_along_matrices)
 rule("unsqueeze diag_embed stack")(functools.partial(along, added=1))
 rule("linalg.vecdot linalg.cross")(functools.partial(along, widest=True))

@@ -302,3 +302,31 @@ def test_views_and_what_cannot_be_one():
     with pytest.raises(RuntimeError, match="view size is not compatible"):
         torch.vmap(torch.Tensor.view_as, in_dims=(1, 0))(torch.ones(2, 3, 5), torch.ones(3, 10))
     assert torch.vmap(torch.Tensor.reshape_as, in_dims=(1, 0))(torch.ones(2, 3, 5), torch.ones(3, 10)).shape == (3, 10)
+
+
+SOLVERS = {
+    "lu_solve": lambda A, B: (torch.linalg.lu_solve, (*torch.linalg.lu_factor(A), B)),
+    "lu_solve of before": lambda A, B: (lambda B, *f: torch.lu_solve(B, *f), (B, *torch.linalg.lu_factor(A))),
+    "ldl_solve": lambda A, B: (torch.linalg.ldl_solve, (*torch.linalg.ldl_factor(A + A.mT), B)),
+    "lstsq": lambda A, B: (lambda A, B: torch.linalg.lstsq(A, B).solution, (A, B)),
+    "solve": lambda A, B: (torch.linalg.solve, (A, B)),
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("one", [None, 0, -1])
+@pytest.mark.parametrize(
+    ("batch", "right"), [((), ()), ((2,), (2,)), ((), (2,)), ((2,), ()), ((5, 2), (2,)), ((2,), (5, 2)), ((), (5, 2))]
+)
+def test_batches_of_matrices_and_right_hand_sides_broadcast(name, one, batch, right):
+    """The number of samples is that of an axis of a batch, too: which is which may not depend on sizes."""
+    torch.manual_seed(0)
+    A = torch.rand(2, *batch, 4, 4, dtype=torch.float64) + 3 * torch.eye(4, dtype=torch.float64)
+    function, given = SOLVERS[name](A, torch.rand(2, *right, 4, 3, dtype=torch.float64))
+    dims = [0] * len(given)
+    if one is not None:
+        dims[one] = None
+    given = [t if d == 0 else t[0] for t, d in zip(given, dims)]
+    made = torch.vmap(function, in_dims=tuple(dims))(*given)
+    each = [function(*(t[i] if d == 0 else t for t, d in zip(given, dims))) for i in range(2)]
+    torch.testing.assert_close(made, torch.stack(each))
