@@ -249,9 +249,12 @@ def _index_reduce(input, dim, index, source, reduce, *, include_self=True):
 def _index_fill(input, dim, index, value):
     shape = list(input.shape)
     shape[dim] = index.numel()
-    if isinstance(value, Tensor):
-        value = value.to(input.dtype).expand(shape)
-    return _f["scatter"](input, dim, _full_index(dim, index, shape), value)
+    places = _full_index(dim, index, shape)
+    if not isinstance(value, Tensor):
+        return _f["scatter"](input, dim, places, value)
+    # An index may be there twice: its place has the gradient of one value.
+    filled = _f["scatter"](_f["zeros_like"](input, dtype=_C.bool), dim, places, True)
+    return _f["where"](filled, value.to(input.dtype), input)
 
 
 @by_calls("take")

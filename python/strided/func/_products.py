@@ -372,9 +372,11 @@ def _isin(elements, test_elements, *, assume_unique=False, invert=False):
 
 
 def _spread(start, end, steps, dtype):
-    """`steps` numbers from start to end, counted from the nearer of the two."""
+    """`steps` numbers from start to end, counted from the nearer of the two. They have no gradient, as outside of vmap."""
     dtype = dtype or _f["get_default_dtype"]()
-    first, last = (x.to(dtype) if isinstance(x, Tensor) else _f["full"]((), x, dtype=dtype) for x in (start, end))
+    first, last = (
+        x.detach().to(dtype) if isinstance(x, Tensor) else _f["full"]((), x, dtype=dtype) for x in (start, end)
+    )
     at = _f["arange"](steps, device=first.device)
     step = (last - first) / max(steps - 1, 1)
     return _f["where"](at < (steps + 1) // 2, first + at * step, last - (steps - 1 - at) * step).to(dtype)

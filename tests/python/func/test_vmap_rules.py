@@ -330,3 +330,28 @@ def test_batches_of_matrices_and_right_hand_sides_broadcast(name, one, batch, ri
     made = torch.vmap(function, in_dims=tuple(dims))(*given)
     each = [function(*(t[i] if d == 0 else t for t, d in zip(given, dims))) for i in range(2)]
     torch.testing.assert_close(made, torch.stack(each))
+
+
+@pytest.mark.parametrize("name", ["linspace", "logspace"])
+def test_bounds_of_rows_get_no_gradient(name):
+    def total(start, end):
+        return getattr(torch, name)(start, end, 5).cos().sum()
+
+    ends = torch.tensor([0.3, 0.5]), torch.tensor([1.0, 2.0])
+    for made in (vmap(torch.func.grad(total, (0, 1)))(*ends), torch.func.grad(total, (0, 1))(*(t[0] for t in ends))):
+        assert all(not t.any() for t in made)
+
+
+@pytest.mark.parametrize("index", [[0, 0, 1, 2, 2], [0, 1, 2, 3], [1, 1, 1, 1], []])
+@pytest.mark.parametrize("dims", [(0, None, None), (0, None, 0), (None, None, 0), (0, 0, 0), (None, 0, None)])
+def test_gradients_of_index_fill_with_an_index_twice(index, dims):
+    def total(x, index, value):
+        return x.index_fill(-1, index, value).cos().sum()
+
+    index = torch.tensor([index, index[::-1]], dtype=torch.int64)
+    given = torch.arange(40.0).reshape(2, 4, 5), index, torch.tensor([1.5, 2.0])
+    given = [t if d == 0 else t[0] for t, d in zip(given, dims)]
+    made = vmap(torch.func.grad(total, (0, 2)), in_dims=dims)(*given)
+    for i in range(2):
+        alone = torch.func.grad(total, (0, 2))(*(t[i] if d == 0 else t for t, d in zip(given, dims)))
+        torch.testing.assert_close([m[i] for m in made], list(alone))
