@@ -328,7 +328,7 @@ def checkpoint_sequential(
 
     Args:
         functions: a sequence of functions, or a ``nn.Sequential``.
-        segments: how many groups.
+        segments: how many groups, at most one for each function: ValueError otherwise.
         input: the argument of the first.
         use_reentrant: as of checkpoint.
         kwargs: ``preserve_rng_state``, as of checkpoint.
@@ -352,7 +352,9 @@ def checkpoint_sequential(
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = len(steps) // segments
-    ends = [*(size * (k + 1) for k in range(segments - 1)), len(steps)]
+    if size == 0:
+        raise ValueError(f"checkpoint_sequential: {len(steps)} functions do not make {segments} groups")
+    ends = [*range(size, size * (segments - 1) + 1, size), len(steps)]
     start = 0
     for end in ends:
         run = _in_turn(steps[start:end])

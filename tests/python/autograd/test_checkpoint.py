@@ -185,6 +185,13 @@ def test_sequences(use_reentrant, segments):
     assert torch.allclose(x.grad, expected)
 
 
+@pytest.mark.parametrize("segments", [4, 2**31, 2**63 - 1])
+def test_sequences_of_fewer_functions_than_segments(segments):
+    x = torch.ones(1, requires_grad=True)
+    with pytest.raises(ValueError, match=f"3 functions do not make {segments} groups"):
+        checkpoint_sequential([torch.sin, torch.exp, torch.cos], segments, x, use_reentrant=False)
+
+
 def test_states_of_devices_that_are_not_there():
     from strided.utils.checkpoint import get_device_states, set_device_states
 
