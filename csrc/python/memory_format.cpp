@@ -34,11 +34,13 @@ bool is_channels_last(MemoryFormat format) {
 
 MemoryFormat memory_format(PyObject* argument, MemoryFormat otherwise) {
   if (argument == Py_None) return otherwise;
-  PyObject* text = checked(PyObject_Repr(argument));
   const Row* found = nullptr;
-  for (const Row& row : kFormats)
-    if (PyUnicode_CompareWithASCIIString(text, row.name) == 0) found = &row;
-  Py_DECREF(text);
+  if (reinterpret_cast<PyObject*>(Py_TYPE(argument)) == hook("memory_format")) {
+    PyObject* text = checked(PyObject_Repr(argument));
+    for (const Row& row : kFormats)
+      if (PyUnicode_CompareWithASCIIString(text, row.name) == 0) found = &row;
+    Py_DECREF(text);
+  }
   STRIDED_CHECK(found, TypeError, "argument 'memory_format' must be torch.memory_format, not ",
                 Py_TYPE(argument)->tp_name);
   return found->format;

@@ -208,16 +208,21 @@ def _contents(t: Any, indent: int) -> str:
         lines = [", ".join(words[i : i + count]) for i in range(0, len(words), count)]
         return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
-    def block(entries: list[Any], axis: int, indent: int) -> str:
-        if axis == dim - 1:
-            return row(entries, indent)
-        parts = [block(e, axis + 1, indent + 1) for e in entries]
-        if cut[axis]:
-            parts.insert(keep, "...")
-        # One line feed between rows, one more (a blank line) for every axis above.
-        return "[" + ("," + "\n" * (dim - 1 - axis) + " " * (indent + 1)).join(parts) + "]"
+    return _block(values, row, cut, keep, 0, indent)
 
-    return block(values, 0, indent)
+
+def _block(
+    entries: list[Any], row: Callable[[list[Any], int], str], cut: list[bool], keep: int, axis: int, indent: int
+) -> str:
+    """The rows below one axis. (A function within _contents that calls itself would be garbage of each call.)"""
+    dim = len(cut)
+    if axis == dim - 1:
+        return row(entries, indent)
+    parts = [_block(e, row, cut, keep, axis + 1, indent + 1) for e in entries]
+    if cut[axis]:
+        parts.insert(keep, "...")
+    # One line feed between rows, one more (a blank line) for every axis above.
+    return "[" + ("," + "\n" * (dim - 1 - axis) + " " * (indent + 1)).join(parts) + "]"
 
 
 def _suffixes(t: Any, default_dtype: Any) -> list[str]:

@@ -318,3 +318,20 @@ def test_windows_of_any_size(name):
                 assert 0 < made.numel() <= 50
     with pytest.raises(RuntimeError, match="kernel of positive sizes"):
         torch.nn.functional.conv2d(x, torch.ones(2, 2, 0, 1))
+
+
+def test_memory_formats_are_told_by_their_class():
+    class Named:
+        def __repr__(self):
+            return "torch.channels_last"
+
+    class Raising:
+        def __repr__(self):
+            raise KeyError("asked for a text")
+
+    x = torch.ones(1, 2, 3, 3)
+    for wrong in (Named(), Raising(), x, "torch.channels_last"):
+        for call in (torch.randn_like, torch.clone, torch.empty_like, torch.Tensor.contiguous, torch.Tensor.to):
+            with pytest.raises(TypeError, match="memory_format"):
+                call(x, memory_format=wrong)
+    assert torch.randn_like(x, memory_format=torch.channels_last).stride() == (18, 1, 6, 2)

@@ -182,6 +182,18 @@ def test_constants_are_not_lost():
     assert max(abs(sys.getrefcount(o) - b) for o, b in zip(watched, before)) < 500
 
 
+@pytest.mark.parametrize("t", [X, X[0, 0], X * 1j, X > 2, torch.ones(2000), X.to_sparse()], ids=range(6))
+def test_texts_leave_nothing_to_the_collector(t):
+    repr(t)
+    gc.collect()
+    gc.disable()
+    try:
+        repr(t)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
 def test_peak_and_views_share_one_block():
     torch.memory.reset_peak_memory_stats()
     start = tensor_bytes()
