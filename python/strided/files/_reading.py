@@ -19,7 +19,9 @@ _f = _C.functions
 
 
 def is_path(f: Any) -> bool:
-    """Whether f names a file; else it is taken for a file object."""
+    """Whether f names a file; else it is taken for a file object. TypeError for a number: no descriptor was meant."""
+    if isinstance(f, int):
+        raise TypeError(f"a path or a file object is required, not {type(f).__name__}")
     return isinstance(f, (str, bytes, os.PathLike))
 
 

@@ -6,6 +6,7 @@ import os
 from typing import Any, NamedTuple
 
 from .. import _C
+from ._reading import is_path
 
 __all__ = ["Archive", "Entry", "inflate"]
 
@@ -49,7 +50,7 @@ class Archive:
     """
 
     def __init__(self, f: Any) -> None:
-        self._owned = isinstance(f, (str, bytes, os.PathLike))
+        self._owned = is_path(f)
         self.file: Any = os.open(f, os.O_RDONLY) if self._owned else f
         try:
             self.entries = [Entry(*row) for row in _f["_archive_entries"](self.file, 0)]

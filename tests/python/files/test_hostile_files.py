@@ -315,6 +315,24 @@ def test_streams():
     refused(huge, "larger than the file")
 
 
+@pytest.mark.parametrize("kind", [int, bool])
+def test_numbers_are_no_files(kind, tmp_path):
+    """The number of a descriptor of this process is neither read nor written to."""
+    x = torch.arange(3.0)
+    path = tmp_path / "file"
+    path.write_bytes(b"before")
+    fd = os.open(path, os.O_RDWR)
+    try:
+        number = fd if kind is int else True
+        calls = [lambda: files.save_npy(number, x), lambda: files.save_npz(number, {"x": x})]
+        for call in [*calls, lambda: files.load_npy(number), lambda: files.load_npz(number)]:
+            with pytest.raises(TypeError, match=f"a path or a file object is required, not {kind.__name__}"):
+                call()
+    finally:
+        os.close(fd)
+    assert path.read_bytes() == b"before"
+
+
 def test_little_memory(tmp_path):
     """Whatever a file claims, the memory that reading it takes is about its size."""
     claims = [
