@@ -111,15 +111,15 @@ const SavedTensor* ElementwiseNode::saved_as(const char* what) const {
   }
   return nullptr;
 }
-bool ElementwiseNode::find_saved(const char* what, Tensor* out) {
+bool ElementwiseNode::find_saved(const char* what, SavedValue* out) {
   const SavedTensor* saved = saved_as(what);
   if (saved) *out = saved->get();
   return saved != nullptr;
 }
-std::vector<const char*> ElementwiseNode::saved_names() const {
-  std::vector<const char*> names;
+std::vector<std::string> ElementwiseNode::saved_names() const {
+  std::vector<std::string> names;
   for (const char* name : kSavedNames)
-    if (saved_as(name)) names.push_back(name);
+    if (saved_as(name)) names.emplace_back(name);
   return names;
 }
 

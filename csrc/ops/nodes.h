@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "core/scalar.h"
+#include "ops/named_formula.h"
 #include "ops/saved_tensor.h"
 #include "tensor/graph.h"
 
@@ -26,8 +27,8 @@ class ElementwiseNode : public Node {
   const char* own_name() const override;
   TensorList apply(TensorList& grads) override;
   void release_saved() override;
-  bool find_saved(const char* what, Tensor* out) override;
-  std::vector<const char*> saved_names() const override;
+  bool find_saved(const char* what, SavedValue* out) override;
+  std::vector<std::string> saved_names() const override;
   void save_output(const Tensor& out);
 
  private:
@@ -43,11 +44,12 @@ class ElementwiseNode : public Node {
   double params_[4] = {};
 };
 
-// A formula given as a lambda (record in ops/record.h).
+// A formula given as a lambda (record in ops/record.h), or one whose values have names (ops/named_formula.h).
 template <class F>
 class LambdaNode : public Node {
  public:
   LambdaNode(const char* name, F f) : name_(name) {
+    if constexpr (kIsNamed<F>) saved_names_ = f.names();
     const int64_t before = SavedTensor::Counted::copies;
     f_.emplace(std::move(f));
     has_saved_ = SavedTensor::Counted::copies != before;
@@ -68,6 +70,14 @@ class LambdaNode : public Node {
   void release_saved() override {
     if (has_saved_ && busy_ == 0) f_.reset();
   }
+  bool find_saved(const char* what, SavedValue* out) override {
+    const int which = place_of_name(saved_names_, what);
+    if (which < 0) return false;
+    if (!f_) saved_tensors_were_freed();
+    if constexpr (kIsNamed<F>) *out = f_->value(which, *this);
+    return true;
+  }
+  std::vector<std::string> saved_names() const override { return names_in(saved_names_); }
 
  private:
   static TensorList list(Tensor t) {
@@ -86,6 +96,7 @@ class LambdaNode : public Node {
   };
 
   const char* name_;
+  const char* saved_names_ = "";
   std::optional<F> f_;
   bool has_saved_ = false;
   std::atomic<int> busy_{0};

@@ -4,10 +4,12 @@
 // The lambda gets the gradient of `out` and returns a Tensor (one input) or std::vector<Tensor> (several; undefined
 // where no gradient is wanted). It must be written in recorded (public) ops, so that it can be differentiated again.
 // What it needs of tensors it captures as SavedTensor, where needs_grad(x): to save one of inference mode is an error.
+// What the node shows by PyTorch's names is not captured but given beside it (Note [Values with names]).
 #pragma once
 
 #include <vector>
 
+#include "ops/named_formula.h"
 #include "ops/nodes.h"
 #include "ops/saved_tensor.h"
 #include "tensor/graph.h"

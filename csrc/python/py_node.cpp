@@ -133,7 +133,28 @@ PyObject* node_requires_grad(PyObject*, void*) { Py_RETURN_TRUE; }
 PyObject* node_sequence(PyObject* o, PyObject*) {
   return guarded<PyObject*>(nullptr, [&] { return PyLong_FromUnsignedLongLong(node_of(o).sequence); });
 }
-// _saved_self, _saved_result, ...: what the backward formula will read.
+// As PyTorch shows what its nodes saved: integers without a sign, so that -1 is 2**64 - 1; None for no tensor.
+struct WrapSaved {
+  PyObject* operator()(std::monostate) const { Py_RETURN_NONE; }
+  PyObject* operator()(const Tensor& t) const { return t.defined() ? wrap(t) : Py_NewRef(Py_None); }
+  PyObject* operator()(bool flag) const { return PyBool_FromLong(flag); }
+  PyObject* operator()(int64_t i) const { return checked(PyLong_FromUnsignedLongLong(static_cast<uint64_t>(i))); }
+  PyObject* operator()(const Dims& list) const {
+    return tuple(list.size(), [&](size_t i) { return (*this)(list[i]); });
+  }
+  PyObject* operator()(const std::vector<Tensor>& list) const {
+    return tuple(list.size(), [&](size_t i) { return (*this)(list[i]); });
+  }
+
+ private:
+  template <class F>
+  static PyObject* tuple(size_t n, F entry) {
+    Owned out(PyTuple_New(static_cast<Py_ssize_t>(n)));
+    for (size_t i = 0; i < n; ++i) PyTuple_SET_ITEM(out.o, static_cast<Py_ssize_t>(i), entry(i));
+    return out.release();
+  }
+};
+// _saved_self, _saved_dim, ...: what the backward formula will read.
 PyObject* node_getattr(PyObject* o, PyObject* name) {
   PyObject* found = PyObject_GenericGetAttr(o, name);
   if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
@@ -142,11 +163,11 @@ PyObject* node_getattr(PyObject* o, PyObject* name) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   PyObject* result = guarded<PyObject*>(nullptr, [&]() -> PyObject* {
-    Tensor saved;
+    SavedValue saved;
     Node& node = node_of(o);
     const CurrentNodeGuard running(&node);
     if (!node.find_saved(text + 7, &saved)) return nullptr;
-    return wrap(saved);
+    return std::visit(WrapSaved(), saved);
   });
   if (result || PyErr_Occurred()) {
     Py_XDECREF(type);
@@ -163,8 +184,8 @@ PyObject* node_dir(PyObject* o, PyObject*) {
     const Owned names(PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__dir__", "O", o));
     Owned list(PySequence_List(names.o));
     if (as_node(o)->raw == nullptr) return list.release();  // a context outside of the graph
-    for (const char* name : as_node(o)->raw->saved_names()) {
-      const Owned text(PyUnicode_FromFormat("_saved_%s", name));
+    for (const std::string& name : as_node(o)->raw->saved_names()) {
+      const Owned text(PyUnicode_FromFormat("_saved_%s", name.c_str()));
       if (PyList_Append(list.o, text.o) < 0) throw PythonError{};
     }
     return list.release();

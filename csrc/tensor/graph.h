@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "base/ref.h"
@@ -50,6 +52,9 @@ struct NodeHooks {
   Ref<RefCounted> trace;             // anomaly mode: where the forward was called
 };
 
+// What node._saved_dim and its like show; nothing: None. Tensors that are not defined are None too.
+using SavedValue = std::variant<std::monostate, Tensor, std::vector<Tensor>, int64_t, Dims, bool>;
+
 class Node : public RefCounted {
  public:
   static constexpr bool kMayBeRevived = true;  // an accumulator, by the leaf that knows it
@@ -61,9 +66,10 @@ class Node : public RefCounted {
   // there.
   virtual TensorList apply(TensorList& grads) = 0;
   virtual void release_saved() {}
-  virtual bool find_saved(const char* /*what*/, Tensor* /*out*/) { return false; }  // "self", "other", "result"
-  virtual std::vector<const char*> saved_names() const { return {}; }               // what find_saved finds
-  virtual bool is_accumulator() const { return false; }                             // the end of the graph at a leaf
+  // What the formula was given, by PyTorch's names: "self", "dim". Another name is not found.
+  virtual bool find_saved(const char* /*what*/, SavedValue* /*out*/) { return false; }
+  virtual std::vector<std::string> saved_names() const { return {}; }  // what find_saved finds
+  virtual bool is_accumulator() const { return false; }                // the end of the graph at a leaf
   virtual bool is_user_defined() const {
     return false;
   }  // an autograd.Function: its gradients are checked more strictly

@@ -95,13 +95,13 @@ Tensor scatter_number(const Tensor& self, int64_t dim, const Tensor& index, cons
                     reduce ? &op : nullptr);
   bump_version(self, "scatter_");
   if (!needs_grad(self)) return self;
+  auto formula = [value, reduce](const Tensor& g, int axis, const SavedTensor& at) {
+    if (!reduce) return cleared(g, axis, at.get());
+    return *reduce == "add" ? g
+                            : g * conj(scatter(ones(g.shape(), g.dtype(), g.device()), axis, at.get(), value, reduce));
+  };
   return record_inplace("ScatterBackward1", self, std::vector<Tensor>{self},
-                        [axis, value, reduce, saved = SavedTensor(index)](const Tensor& g) {
-                          if (!reduce) return cleared(g, axis, saved.get());
-                          return *reduce == "add" ? g
-                                                  : g * conj(scatter(ones(g.shape(), g.dtype(), g.device()), axis,
-                                                                     saved.get(), value, reduce));
-                        });
+                        NamedFormula{std::tuple(axis, SavedTensor(index)), std::move(formula), "dim index"});
 }
 
 // Gradients of reductions by index.
@@ -271,10 +271,11 @@ Tensor gather_along(const Tensor& self, int axis, const Tensor& index, bool wrap
   Tensor out = empty_result(index.shape(), self.dtype(), self.device());
   if (index.numel() > 0) indexed_gather(gather_copy("gather", self, axis, as_int64(index), wrap), self, out);
   if (!needs_grad(self)) return out;
+  auto formula = [wrap, shape = self.shape()](const Tensor& g, int axis, const SavedTensor& at) {
+    return scatter_add_along_(zeros(shape, g.dtype(), g.device()), axis, at.get(), g, wrap);
+  };
   return record("GatherBackward0", out, self,
-                [axis, wrap, shape = self.shape(), saved = SavedTensor(index)](const Tensor& g) {
-                  return scatter_add_along_(zeros(shape, g.dtype(), g.device()), axis, saved.get(), g, wrap);
-                });
+                NamedFormula{std::tuple(axis, SavedTensor(index)), std::move(formula), "dim index"});
 }
 
 Tensor scatter_add_along_(const Tensor& self, int axis, const Tensor& index, const Tensor& src, bool wrap) {
@@ -285,11 +286,12 @@ Tensor scatter_add_along_(const Tensor& self, int axis, const Tensor& index, con
                     cut_to(apart_from(self, src), index.shape()), &add);
   bump_version(self, "scatter_add_");
   if (!needs_grad(self, src)) return self;
+  auto formula = [wrap, shape = src.shape()](const Tensor& g, int axis, const SavedTensor& at) {
+    return std::vector<Tensor>{g, at.was_saved() ? taken_back(g, axis, at.get(), shape, wrap) : Tensor()};
+  };
   return record_inplace(
       "ScatterAddBackward0", self, std::vector<Tensor>{self, src},
-      [axis, wrap, shape = src.shape(), saved = saved_if(src.requires_grad(), index)](const Tensor& g) {
-        return std::vector<Tensor>{g, saved.was_saved() ? taken_back(g, axis, saved.get(), shape, wrap) : Tensor()};
-      });
+      NamedFormula{std::tuple(axis, saved_if(src.requires_grad(), index)), std::move(formula), "dim index"});
 }
 
 }  // namespace
@@ -325,13 +327,14 @@ Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, Operand sr
                     cut_to(apart_from(self, source), index.shape()));
   bump_version(self, "scatter_");
   if (!needs_grad(self, source)) return self;
+  auto formula = [shape = source.shape(), wants_self = self.requires_grad(), wants_src = source.requires_grad()](
+                     const Tensor& g, int axis, const SavedTensor& saved) {
+    const Tensor at = saved.get();
+    return std::vector<Tensor>{wants_self ? cleared(g, axis, at) : Tensor(),
+                               wants_src ? taken_back(g, axis, at, shape) : Tensor()};
+  };
   return record_inplace("ScatterBackward0", self, std::vector<Tensor>{self, source},
-                        [axis, shape = source.shape(), wants_self = self.requires_grad(),
-                         wants_src = source.requires_grad(), saved = SavedTensor(index)](const Tensor& g) {
-                          const Tensor at = saved.get();
-                          return std::vector<Tensor>{wants_self ? cleared(g, axis, at) : Tensor(),
-                                                     wants_src ? taken_back(g, axis, at, shape) : Tensor()};
-                        });
+                        NamedFormula{std::tuple(axis, SavedTensor(index)), std::move(formula), "dim index"});
 }
 
 Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, Operand src,
@@ -409,15 +412,16 @@ Tensor put_(const Tensor& self, const Tensor& index, const Tensor& source, bool 
     bump_version(self, "put_");
   }
   if (!needs_grad(self, source)) return self;
-  return record_inplace("PutBackward0", self, {self, source},
-                        [accumulate, shape = source.shape(), wants_self = self.requires_grad(),
-                         wants_source = source.requires_grad(), saved = SavedTensor(index)](const Tensor& g) {
-                          Tensor to_self, to_source;
-                          if (wants_self)
-                            to_self = accumulate ? g : put(g, saved.get(), zeros(shape, g.dtype(), g.device()), false);
-                          if (wants_source) to_source = reshape(take(g, saved.get()), shape);
-                          return std::vector<Tensor>{to_self, to_source};
-                        });
+  auto formula = [shape = source.shape(), wants_self = self.requires_grad(), wants_source = source.requires_grad()](
+                     const Tensor& g, bool accumulate, const SavedTensor& at) {
+    Tensor to_self, to_source;
+    if (wants_self) to_self = accumulate ? g : put(g, at.get(), zeros(shape, g.dtype(), g.device()), false);
+    if (wants_source) to_source = reshape(take(g, at.get()), shape);
+    return std::vector<Tensor>{to_self, to_source};
+  };
+  return record_inplace(
+      "PutBackward0", self, {self, source},
+      NamedFormula{std::tuple(accumulate, SavedTensor(index)), std::move(formula), "accumulate index"});
 }
 
 Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {

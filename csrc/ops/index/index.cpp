@@ -178,6 +178,12 @@ class SavedIndices {
   SavedTensor::Counted counted_{true};
 };
 
+SavedValue saved_value(const Node&, const SavedIndices& saved) {
+  std::vector<Tensor> out;
+  for (const auto& entry : saved.get()) out.push_back(entry.value_or(Tensor()));
+  return out;
+}
+
 // The gradient of values that had more (leading, dropped) axes than the place they were put.
 Tensor with_axes(const Tensor& g, int ndim) {
   return g.ndim() < ndim ? basic_index(g, BasicIndex(static_cast<size_t>(ndim - g.ndim()), {BasicStep::NewAxis})) : g;
@@ -224,9 +230,11 @@ Tensor index_as(const char* node, const Tensor& self, const Indices& indices, bo
     indexed_gather(copy, self, out);
   }
   if (!needs_grad(self)) return out;
-  return record(node, out, self, [shape = self.shape(), saved = SavedIndices(indices)](const Tensor& g) {
+  const auto formula = [](const Tensor& g, const Dims& shape, const SavedIndices& saved) {
     return index_put_(zeros(shape, g.dtype(), g.device()), saved.get(), g, true);
-  });
+  };
+  return record(node, out, self,
+                NamedFormula{std::tuple(self.shape(), SavedIndices(indices)), formula, "self_sym_sizes indices"});
 }
 
 Tensor index_put_(const Tensor& self, const Indices& indices, const Tensor& values, bool accumulate) {
@@ -260,16 +268,17 @@ Tensor index_put_(const Tensor& self, const Indices& indices, const Tensor& valu
   indexed_scatter(copy, self, source, accumulate ? &add : nullptr);
   bump_version(self, "index_put_");
   if (!needs_grad(self, values)) return self;
-  return record_inplace("IndexPutBackward0", self, std::vector<Tensor>{self, values},
-                        [accumulate, ndim = values.ndim(), wants_self = self.requires_grad(),
-                         wants_values = values.requires_grad(), saved = SavedIndices(indices)](const Tensor& g) {
-                          const Indices at = saved.get();
-                          Tensor to_self, to_values;
-                          if (wants_self)
-                            to_self = accumulate ? g : index_put(g, at, zeros(Dims(), g.dtype(), g.device()), false);
-                          if (wants_values) to_values = with_axes(index(g, at), ndim);
-                          return std::vector<Tensor>{to_self, to_values};
-                        });
+  auto formula = [ndim = values.ndim(), wants_self = self.requires_grad(), wants_values = values.requires_grad()](
+                     const Tensor& g, bool accumulate, const SavedIndices& saved) {
+    const Indices at = saved.get();
+    Tensor to_self, to_values;
+    if (wants_self) to_self = accumulate ? g : index_put(g, at, zeros(Dims(), g.dtype(), g.device()), false);
+    if (wants_values) to_values = with_axes(index(g, at), ndim);
+    return std::vector<Tensor>{to_self, to_values};
+  };
+  return record_inplace(
+      "IndexPutBackward0", self, std::vector<Tensor>{self, values},
+      NamedFormula{std::tuple(accumulate, SavedIndices(indices)), std::move(formula), "accumulate indices"});
 }
 
 Tensor index_put(const Tensor& self, const Indices& indices, const Tensor& values, bool accumulate) {

@@ -55,10 +55,11 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   Tensor out = empty_result(copy.shape, self.dtype(), self.device());
   indexed_gather(copy, self, out);
   if (!needs_grad(self)) return out;
+  const auto formula = [](const Tensor& g, const Dims& shape, int64_t dim, const SavedTensor& index) {
+    return index_add_(zeros(shape, g.dtype(), g.device()), dim, index.get(), g, 1);
+  };
   return record("IndexSelectBackward0", out, self,
-                [axis, shape = self.shape(), saved = SavedTensor(index)](const Tensor& g) {
-                  return index_add_(zeros(shape, g.dtype(), g.device()), axis, saved.get(), g, 1);
-                });
+                NamedFormula{std::tuple(self.shape(), dim, SavedTensor(index)), formula, "self_sym_sizes dim index"});
 }
 
 Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx,
@@ -106,15 +107,16 @@ Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Te
   }
   bump_version(self, "index_add_");
   if (!needs_grad(self, source)) return self;
-  return record_inplace("IndexAddBackward0", self, std::vector<Tensor>{self, source},
-                        [axis, alpha, scaled, saved = saved_if(source.requires_grad(), index)](const Tensor& g) {
-                          Tensor to_source;
-                          if (saved.was_saved()) to_source = index_select(g, axis, saved.get());
-                          if (saved.was_saved() && scaled)
-                            to_source = elementwise<Mul>(
-                                to_source, alpha.is_complex() ? Scalar(alpha.real(), -alpha.imag()) : alpha);
-                          return std::vector<Tensor>{g, to_source};
-                        });
+  auto formula = [alpha, scaled](const Tensor& g, int64_t dim, const SavedTensor& index) {
+    Tensor to_source;
+    if (index.was_saved()) to_source = index_select(g, dim, index.get());
+    if (index.was_saved() && scaled)
+      to_source = elementwise<Mul>(to_source, alpha.is_complex() ? Scalar(alpha.real(), -alpha.imag()) : alpha);
+    return std::vector<Tensor>{g, to_source};
+  };
+  return record_inplace(
+      "IndexAddBackward0", self, std::vector<Tensor>{self, source},
+      NamedFormula{std::tuple(dim, saved_if(source.requires_grad(), index)), std::move(formula), "dim index"});
 }
 
 Tensor index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
@@ -153,14 +155,15 @@ Tensor index_copy_(const Tensor& self, int64_t dim, const Tensor& index, const T
   indexed_scatter(copy, self, like_self(self, apart_from(self, source)));
   bump_version(self, "index_copy_");
   if (!needs_grad(self, source)) return self;
+  auto formula = [wants_self = self.requires_grad(), wants_source = source.requires_grad()](
+                     const Tensor& g, int64_t dim, const SavedTensor& index) {
+    Tensor to_self, to_source;
+    if (wants_self) to_self = index_fill(g, dim, index.get(), Scalar(0));
+    if (wants_source) to_source = index_select(g, dim, index.get());
+    return std::vector<Tensor>{to_self, to_source};
+  };
   return record_inplace("IndexCopyBackward0", self, std::vector<Tensor>{self, source},
-                        [axis, wants_self = self.requires_grad(), wants_source = source.requires_grad(),
-                         saved = SavedTensor(index)](const Tensor& g) {
-                          Tensor to_self, to_source;
-                          if (wants_self) to_self = index_fill(g, axis, saved.get(), Scalar(0));
-                          if (wants_source) to_source = index_select(g, axis, saved.get());
-                          return std::vector<Tensor>{to_self, to_source};
-                        });
+                        NamedFormula{std::tuple(dim, SavedTensor(index)), std::move(formula), "dim index"});
 }
 
 Tensor index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {

@@ -80,26 +80,57 @@ Layout apply_basic(const Layout& from, const BasicStep* steps, size_t n) {
 
 namespace {
 
-// The name of the last step that does something: PyTorch takes one after the other. A single slice is always recorded.
-const char* node_name(const Dims& shape, const BasicIndex& steps) {
-  const char* name = steps.size() == 1 && steps[0].kind == BasicStep::Slice ? "SliceBackward0" : "AliasBackward0";
+// The last step that does something; -1: none. A single slice is always recorded.
+int last_step(const Dims& shape, const BasicIndex& steps) {
+  int last = steps.size() == 1 && steps[0].kind == BasicStep::Slice ? 0 : -1;
   int axis = 0;
-  for (const BasicStep& step : steps) {
-    switch (step.kind) {
-      case BasicStep::Select:
-        name = "SelectBackward0";
-        ++axis;
-        break;
-      case BasicStep::Slice:
-        if (step.start != 0 || step.stop < shape[axis] || step.step != 1) name = "SliceBackward0";
-        ++axis;
-        break;
-      case BasicStep::NewAxis: name = "UnsqueezeBackward0"; break;
-      case BasicStep::Skip: axis += static_cast<int>(step.start); break;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const BasicStep& step = steps[i];
+    if (step.kind == BasicStep::Skip) {
+      axis += static_cast<int>(step.start);
+      continue;
     }
+    if (step.kind != BasicStep::Slice || step.start != 0 || step.stop < shape[axis] || step.step != 1)
+      last = static_cast<int>(i);
+    if (step.kind != BasicStep::NewAxis) ++axis;
   }
-  return name;
+  return last;
 }
+
+// PyTorch takes one step after the other: the node has the name and shows the values of the last one.
+struct ShownStep {
+  const char *node, *names;
+};
+ShownStep shown_step(const Dims& shape, const BasicIndex& steps) {
+  const int last = last_step(shape, steps);
+  if (last < 0) return {"AliasBackward0", ""};
+  switch (steps[last].kind) {
+    case BasicStep::Select: return {"SelectBackward0", "dim self_sym_sizes index"};
+    case BasicStep::Slice: return {"SliceBackward0", "dim self_sym_sizes start end step"};
+    default: return {"UnsqueezeBackward0", "dim"};
+  }
+}
+
+class BasicIndexFormula {
+ public:
+  BasicIndexFormula(const Dims& shape, const BasicIndex& steps) : shape_(shape), steps_(steps) {}
+  Tensor operator()(const Tensor& g) const { return basic_put_(zeros(shape_, g.dtype(), g.device()), steps_, g); }
+  const char* names() const { return shown_step(shape_, steps_).names; }
+  SavedValue value(int which, const Node&) const {
+    const int last = last_step(shape_, steps_);
+    const BasicStep& step = steps_[last];
+    if (which == 1) return apply_basic(Layout(shape_), steps_.data(), last).shape;
+    if (which > 1) return which == 2 ? step.start : which == 3 ? step.stop : step.step;
+    int64_t dim = 0;  // counted in what the steps before left standing
+    for (int i = 0; i < last; ++i)
+      dim += steps_[i].kind == BasicStep::Skip ? steps_[i].start : steps_[i].kind == BasicStep::Select ? 0 : 1;
+    return dim;
+  }
+
+ private:
+  Dims shape_;
+  BasicIndex steps_;
+};
 
 // Whether the steps lead to the tensor as it is.
 bool is_whole(const Dims& shape, const BasicIndex& steps) {
@@ -117,11 +148,9 @@ bool is_whole(const Dims& shape, const BasicIndex& steps) {
 }  // namespace
 
 Tensor basic_index(const Tensor& self, const BasicIndex& steps) {
-  return record(needs_grad(self) ? node_name(self.shape(), steps) : nullptr,
-                view_of(self, [&] { return apply_basic(self.layout(), steps.data(), steps.size()); }), self,
-                [shape = self.shape(), steps](const Tensor& g) {
-                  return basic_put_(zeros(shape, g.dtype(), g.device()), steps, g);
-                });
+  Tensor out = view_of(self, [&] { return apply_basic(self.layout(), steps.data(), steps.size()); });
+  if (!needs_grad(self)) return out;
+  return record(shown_step(self.shape(), steps).node, std::move(out), self, BasicIndexFormula(self.shape(), steps));
 }
 
 Tensor basic_put_(const Tensor& self, const BasicIndex& steps, const Tensor& value) {

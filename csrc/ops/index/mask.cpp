@@ -61,14 +61,15 @@ Tensor record_masked_fill(const char* node, const Tensor& out, const Tensor& sel
                           const Operand& value) {
   const Tensor source = value.tensor ? *value.tensor : Tensor();
   if (!needs_grad(std::vector<Tensor>{self, source})) return out;
-  auto formula = [wants_self = self.requires_grad(), wants_value = source.defined() && source.requires_grad(),
-                  saved = SavedTensor(mask)](const Tensor& g) {
+  auto gradients = [wants_self = self.requires_grad(), wants_value = source.defined() && source.requires_grad()](
+                       const Tensor& g, const SavedTensor& saved) {
     const Tensor at = saved.get();
     Tensor to_self, to_value;
     if (wants_self) to_self = masked_fill(g, at, Scalar(0));
     if (wants_value) to_value = masked(g, at);  // the engine sums it
     return std::vector<Tensor>{to_self, to_value};
   };
+  auto formula = NamedFormula{std::tuple(SavedTensor(mask)), std::move(gradients), "mask"};
   if (out.impl() == self.impl()) return record_inplace(node, self, {self, source}, std::move(formula));
   return record(node, out, std::vector<Tensor>{self, source}, std::move(formula));
 }
@@ -153,15 +154,15 @@ Tensor where(const Tensor& given, Operand input, Operand other) {
     log->calls.push_back(std::move(call));
   }
   if (!needs_grad(a, b)) return out;
-  return record(
-      "WhereBackward0", out, std::vector<Tensor>{a, b},
-      [wants_a = a.requires_grad(), wants_b = b.requires_grad(), saved = SavedTensor(condition)](const Tensor& g) {
-        const Tensor at = saved.get();
-        Tensor to_a, to_b;
-        if (wants_a) to_a = where(at, g, Scalar(0));
-        if (wants_b) to_b = where(at, Scalar(0), g);
-        return std::vector<Tensor>{to_a, to_b};
-      });
+  auto formula = [wants_a = a.requires_grad(), wants_b = b.requires_grad()](const Tensor& g, const SavedTensor& saved) {
+    const Tensor at = saved.get();
+    Tensor to_a, to_b;
+    if (wants_a) to_a = where(at, g, Scalar(0));
+    if (wants_b) to_b = where(at, Scalar(0), g);
+    return std::vector<Tensor>{to_a, to_b};
+  };
+  return record("WhereBackward0", out, std::vector<Tensor>{a, b},
+                NamedFormula{std::tuple(SavedTensor(condition)), std::move(formula), "condition"});
 }
 
 std::vector<Tensor> where(const Tensor& condition) { return nonzero_tuple(condition); }

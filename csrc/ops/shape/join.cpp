@@ -118,15 +118,16 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
   if (!needs_grad(tensors)) return out;
   Dims lengths;  // -1: skipped
   for (const Tensor& x : tensors) lengths.push_back(skipped(x) ? -1 : x.size(axis));
-  return record("CatBackward0", out, tensors, [axis, lengths](const Tensor& g) {
+  auto formula = [lengths](const Tensor& g, int64_t dim) {
     std::vector<Tensor> grads;
     int64_t start = 0;
     for (int64_t n : lengths) {
-      grads.push_back(n < 0 ? zeros({0}, g.dtype(), g.device()) : narrow(g, axis, start, n));
+      grads.push_back(n < 0 ? zeros({0}, g.dtype(), g.device()) : narrow(g, dim, start, n));
       start += std::max<int64_t>(n, 0);
     }
     return grads;
-  });
+  };
+  return record("CatBackward0", out, tensors, NamedFormula{std::tuple(dim), std::move(formula), "dim"});
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
@@ -145,7 +146,8 @@ Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
     for (size_t i = 0; i < tensors.size(); ++i)
       copy_into(make_view(out, select(out.layout(), axis, static_cast<int64_t>(i))), tensors[i]);
   if (!needs_grad(tensors)) return out;
-  return record("StackBackward0", out, tensors, [axis](const Tensor& g) { return unbind(g, axis); });
+  return record("StackBackward0", out, tensors,
+                NamedFormula{std::tuple(dim), [](const Tensor& g, int64_t dim) { return unbind(g, dim); }, "dim"});
 }
 
 Tensor hstack(const std::vector<Tensor>& tensors) {
@@ -308,10 +310,12 @@ Tensor repeat(const Tensor& x, const Dims& repeats) {
     NoGradGuard no_grad;
     if (out.numel() > 0) copy_into(view(out, split), reshape(x, ones_for_copies));
   }
-  return record("RepeatBackward0", out, x, [split, copies, shape = x.shape()](const Tensor& g) {
+  auto formula = [split, copies](const Tensor& g, const Dims& /*repeats*/, const Dims& shape) {
     const Tensor parts = reshape(g, split);
     return reshape(copies.empty() ? parts : sum(parts, copies, false, {}), shape);
-  });
+  };
+  return record("RepeatBackward0", out, x,
+                NamedFormula{std::tuple(repeats, x.shape()), std::move(formula), "repeats self_sym_sizes"});
 }
 
 Tensor tile(const Tensor& x, const Dims& dims) {

@@ -23,14 +23,23 @@ void copy_rolled(const Tensor& out, const Layout& to, const Tensor& x, const Lay
   copy_rolled(out, narrow(to, axis, cut, n - cut), x, narrow(from, axis, 0, n - cut), cuts, axis + 1);
 }
 
-Tensor roll_axes(const Tensor& x, const Dims& cuts) {
+// A few axes are taken at once, which copies every element once. Each of them cuts the tensor in two.
+constexpr size_t kRolledAtOnce = 3;
+Tensor roll_axes(const Tensor& x, const Dims& shifts, const Dims& dims) {
+  Dims cuts(x.shape().size(), 0);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const int axis = wrap_axis("roll", dims[i], x.ndim());
+    const int64_t n = x.size(axis);
+    cuts[axis] = (cuts[axis] + (shifts[i] % n + n) % n) % n;
+  }
   const Tensor out = empty(x.shape(), x.dtype(), x.device());
   copy_rolled(out, out.layout(), x, x.layout(), cuts, 0);
-  return record("RollBackward0", out, x, [cuts](const Tensor& g) {
-    Dims back = cuts;
-    for (int i = 0; i < g.ndim(); ++i) back[i] = cuts[i] == 0 ? 0 : g.size(i) - cuts[i];
-    return roll_axes(g, back);
-  });
+  const auto formula = [](const Tensor& g, const Dims& shifts, const Dims& dims) {
+    Dims back = shifts;
+    for (size_t i = 0; i < dims.size(); ++i) back[i] = -(shifts[i] % g.size(wrap_axis("roll", dims[i], g.ndim())));
+    return roll_axes(g, back, dims);
+  };
+  return record("RollBackward0", out, x, NamedFormula{std::tuple(shifts, dims), formula, "shifts dims"});
 }
 
 // The axes read backwards.
@@ -51,22 +60,15 @@ Tensor roll(const Tensor& x, const Dims& shifts, const Dims& dims) {
   if (dims.empty())
     return shown_as("RollBackward0",
                     x.ndim() == 0 ? clone(x) : reshape(roll(flatten(x, 0, -1), shifts, {0}), x.shape()));
-  Dims axes;
   for (int64_t dim : dims) {
     STRIDED_CHECK(x.ndim() > 0, IndexError, "Dimension specified as ", dim, " but tensor has no dimensions");
-    axes.push_back(wrap_axis("roll", dim, x.ndim()));
+    wrap_axis("roll", dim, x.ndim());
   }
   if (x.numel() == 0) return clone(x);
-  // Each axis cuts the tensor in two: a few are taken at once, which copies every element once.
-  constexpr size_t kAtOnce = 3;
   Tensor out = x;
-  for (size_t first = 0; first < axes.size(); first += kAtOnce) {
-    Dims cuts(x.shape().size(), 0);
-    for (size_t i = first; i < std::min(axes.size(), first + kAtOnce); ++i) {
-      const int64_t n = x.size(static_cast<int>(axes[i]));
-      cuts[axes[i]] = (cuts[axes[i]] + (shifts[i] % n + n) % n) % n;
-    }
-    out = roll_axes(out, cuts);
+  for (size_t first = 0; first < dims.size(); first += kRolledAtOnce) {
+    const size_t count = std::min(dims.size() - first, kRolledAtOnce);
+    out = roll_axes(out, Dims(shifts.data() + first, count), Dims(dims.data() + first, count));
   }
   return out;
 }
@@ -75,7 +77,9 @@ Tensor flip(const Tensor& x, const Dims& dims) {
   const Dims axes = wrap_axes("flip", dims, x.ndim(), false);
   const Tensor out = empty_strided(x.shape(), strides_like(x.layout()), x.dtype(), x.device());
   copy_into(out, make_view(x, backwards(x.layout(), axes)));
-  return record("FlipBackward0", out, x, [axes](const Tensor& g) { return flip(g, axes); });
+  return record(
+      "FlipBackward0", out, x,
+      NamedFormula{std::tuple(dims), [](const Tensor& g, const Dims& dims) { return flip(g, dims); }, "dims"});
 }
 
 Tensor fliplr(const Tensor& x) {
@@ -105,7 +109,8 @@ Tensor rot90(const Tensor& x, int64_t k, const Dims& dims) {
       default: out = transpose(flip(x, {a}), a, b);
     }
   }
-  return record("Rot90Backward0", out, x, [turns, a, b](const Tensor& g) { return rot90(g, -turns, {a, b}); });
+  const auto formula = [](const Tensor& g, int64_t k, const Dims& dims) { return rot90(g, -(k % 4), dims); };
+  return record("Rot90Backward0", out, x, NamedFormula{std::tuple(k, dims), formula, "k dims"});
 }
 
 // ---------------------------------------------------------------- triangles
@@ -131,14 +136,21 @@ void clear_triangle(const char* op, const Tensor& x, int64_t diagonal, bool keep
   backend(x.device()).clear_triangle(plan, diagonal, keep_below);
 }
 
+Tensor triangle(const char* op, const char* node, const Tensor& x, int64_t diagonal, bool keep_below);
+
+auto triangle_formula(const char* op, const char* node, int64_t diagonal, bool keep_below) {
+  auto formula = [op, node, keep_below](const Tensor& g, int64_t diagonal) {
+    return triangle(op, node, g, diagonal, keep_below);
+  };
+  return NamedFormula{std::tuple(diagonal), std::move(formula), "diagonal"};
+}
+
 Tensor triangle(const char* op, const char* node, const Tensor& x, int64_t diagonal, bool keep_below) {
   STRIDED_CHECK(x.ndim() >= 2, RuntimeError, op, ": input tensor must have at least 2 dimensions");
   const Tensor out = empty(x.shape(), x.dtype(), x.device());
   copy_into(out, x);
   clear_triangle(op, out, diagonal, keep_below);
-  return record(node, out, x, [op, node, diagonal, keep_below](const Tensor& g) {
-    return triangle(op, node, g, diagonal, keep_below);
-  });
+  return record(node, out, x, triangle_formula(op, node, diagonal, keep_below));
 }
 
 Tensor triangle_(const char* op, const char* node, const Tensor& self, int64_t diagonal, bool keep_below) {
@@ -146,9 +158,7 @@ Tensor triangle_(const char* op, const char* node, const Tensor& self, int64_t d
   check_inplace(op, self);
   clear_triangle(op, self, diagonal, keep_below);
   bump_version(self, op);
-  return record_inplace(node, self, {self}, [op, node, diagonal, keep_below](const Tensor& g) {
-    return triangle(op, node, g, diagonal, keep_below);
-  });
+  return record_inplace(node, self, {self}, triangle_formula(op, node, diagonal, keep_below));
 }
 
 }  // namespace

@@ -9,8 +9,12 @@
 namespace strided {
 namespace {
 
-// Neighbouring parts of x along an axis, recorded as one node: the gradients of the parts side by side again.
-std::vector<Tensor> parts(const char* name, const Tensor& x, int axis, const Dims& sizes) {
+// Neighbouring parts of x along an axis, recorded as one node: the gradients of the parts side by side again. The node
+// shows the axis as the user gave it, and `split` by the last of the names (Note [Values with names]).
+template <class T>
+std::vector<Tensor> parts(const char* name, const Tensor& x, int64_t dim, const Dims& sizes, const char* names,
+                          const T& split) {
+  const int axis = wrap_axis("split", dim, x.ndim());
   std::vector<Tensor> out;
   out.reserve(sizes.size());
   int64_t start = 0;
@@ -19,17 +23,18 @@ std::vector<Tensor> parts(const char* name, const Tensor& x, int axis, const Dim
     start += size;
   }
   if (!needs_grad(x) || out.empty()) return out;
-  record_all(
-      name, out, {x},
-      [axis, sizes, shape = x.shape(), dtype = x.dtype(), device = x.device()](const std::vector<Tensor>& grads) {
-        std::vector<Tensor> all = grads;
-        Dims part = shape;
-        for (size_t i = 0; i < all.size(); ++i) {
-          part[axis] = sizes[i];
-          if (!all[i].defined()) all[i] = zeros(part, dtype, device);
-        }
-        return std::vector<Tensor>{cat(all, axis)};
-      });
+  auto formula = [sizes, dtype = x.dtype(), device = x.device()](const std::vector<Tensor>& grads, int64_t dim,
+                                                                 const Dims& shape, const T&) {
+    std::vector<Tensor> all = grads;
+    Dims part = shape;
+    const int axis = wrap_axis("split", dim, part.ndim());
+    for (size_t i = 0; i < all.size(); ++i) {
+      part[axis] = sizes[i];
+      if (!all[i].defined()) all[i] = zeros(part, dtype, device);
+    }
+    return std::vector<Tensor>{cat(all, axis)};
+  };
+  record_all(name, out, {x}, NamedFormula{std::tuple(dim, x.shape(), split), std::move(formula), names});
   return out;
 }
 
@@ -81,7 +86,7 @@ std::vector<Tensor> split(const Tensor& x, int64_t split_size, int64_t dim) {
   int64_t rest = size;
   for (; split_size > 0 && rest > split_size; rest -= split_size) sizes.push_back(split_size);
   sizes.push_back(rest);
-  return parts("SplitBackward0", x, axis, sizes);
+  return parts("SplitBackward0", x, dim, sizes, "dim self_sym_sizes split_size", split_size);
 }
 
 std::vector<Tensor> split_with_sizes(const Tensor& x, const Dims& split_sizes, int64_t dim) {
@@ -101,18 +106,17 @@ std::vector<Tensor> split_with_sizes(const Tensor& x, const Dims& split_sizes, i
         "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=", split_sizes);
   STRIDED_CHECK(rest == 0, RuntimeError, "split_with_sizes expects split_sizes to sum exactly to ", x.size(axis),
                 " (input tensor's size at dimension ", axis, "), but got split_sizes=", split_sizes);
-  return parts("SplitWithSizesBackward0", x, axis, split_sizes);
+  return parts("SplitWithSizesBackward0", x, dim, split_sizes, "dim self_sym_sizes split_sizes", split_sizes);
 }
 
 std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
   STRIDED_CHECK(x.ndim() > 0, RuntimeError, "chunk expects at least a 1-dimensional tensor");
   check_parts("chunk", chunks);
   STRIDED_CHECK(chunks > 0, RuntimeError, "chunk expects `chunks` to be greater than 0, got: ", chunks);
-  const int axis = wrap_axis("chunk", dim, x.ndim());
-  const int64_t size = x.size(axis);
+  const int64_t size = x.size(wrap_axis("chunk", dim, x.ndim()));
   // An axis of size 0 still gives as many parts as were asked for.
-  if (size == 0) return parts("SplitWithSizesBackward0", x, axis, Dims(static_cast<size_t>(chunks), 0));
-  return split(x, (size - 1) / chunks + 1, axis);
+  if (size == 0) return split_with_sizes(x, Dims(static_cast<size_t>(chunks), 0), dim);
+  return split(x, (size - 1) / chunks + 1, dim);
 }
 
 std::vector<Tensor> unsafe_split(const Tensor& x, int64_t split_size, int64_t dim) {
@@ -200,13 +204,14 @@ std::vector<Tensor> unbind(const Tensor& x, int64_t dim) {
   for (int64_t i = 0; i < x.size(axis); ++i)
     out.push_back(view_of(x, [&] { return select(x.layout(), axis, i); }, ViewKind::Multi));
   if (!needs_grad(x) || out.empty()) return out;
-  record_all("UnbindBackward0", out, {x},
-             [axis, part = out[0].shape(), dtype = x.dtype(), device = x.device()](const std::vector<Tensor>& grads) {
-               std::vector<Tensor> all = grads;
-               for (Tensor& g : all)
-                 if (!g.defined()) g = zeros(part, dtype, device);
-               return std::vector<Tensor>{stack(all, axis)};
-             });
+  auto formula = [part = out[0].shape(), dtype = x.dtype(), device = x.device()](const std::vector<Tensor>& grads,
+                                                                                 int64_t dim) {
+    std::vector<Tensor> all = grads;
+    for (Tensor& g : all)
+      if (!g.defined()) g = zeros(part, dtype, device);
+    return std::vector<Tensor>{stack(all, dim)};
+  };
+  record_all("UnbindBackward0", out, {x}, NamedFormula{std::tuple(dim), std::move(formula), "dim"});
   return out;
 }
 

@@ -21,20 +21,30 @@ Tensor scatter_to_zeros(const Tensor& g, const Dims& shape, const ViewFn& look, 
 
 namespace {
 
-// A view of all elements, whose gradient is only reshaped.
-template <class F>
-Tensor record_reshape(const char* name, const Tensor& x, F layout) {
+// A view of all elements, whose gradient is only reshaped. The node shows `values` by `names` (Note [Values with
+// names]).
+template <class F, class... V>
+Tensor record_reshape(const char* name, const Tensor& x, F layout, const char* names, V... values) {
   Tensor out = view_of(x, layout);
   if (!needs_grad(x)) return out;
-  return record(name, std::move(out), x, [shape = x.shape()](const Tensor& g) { return reshape(g, shape); });
+  return record(name, std::move(out), x,
+                NamedFormula{std::tuple<V...>(std::move(values)...),
+                             [shape = x.shape()](const Tensor& g, const V&...) { return reshape(g, shape); }, names});
+}
+template <class F>
+Tensor record_view(const Tensor& x, F layout) {
+  return record_reshape("ViewBackward0", x, layout, "self_sym_sizes", InputShape());
 }
 
-// A view of some elements. `look` makes it from x in recorded ops.
-template <class F>
-Tensor record_partial_view(const char* name, const Tensor& x, Tensor out, F look) {
+// A view of some elements. `look` makes it from x and the values in recorded ops.
+template <class F, class... V>
+Tensor record_partial_view(const char* name, const Tensor& x, Tensor out, F look, const char* names, V... values) {
   if (!needs_grad(x)) return out;
+  auto formula = [shape = x.shape(), look](const Tensor& g, const V&... v) {
+    return scatter_to_zeros(g, shape, [look, v...](const Tensor& z) { return look(z, v...); });
+  };
   return record(name, std::move(out), x,
-                [shape = x.shape(), look](const Tensor& g) { return scatter_to_zeros(g, shape, look); });
+                NamedFormula{std::tuple<V...>(std::move(values)...), std::move(formula), names});
 }
 
 // x of two or more axes (or none), as x.mT and its like want it.
@@ -54,7 +64,7 @@ Tensor view(const Tensor& x, const Dims& shape) {
                 "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
                 "two contiguous "
                 "subspaces). Use .reshape(...) instead.");
-  return record_reshape("ViewBackward0", x, [&] { return x.layout().of(sizes, strides); });
+  return record_view(x, [&] { return x.layout().of(sizes, strides); });
 }
 
 Tensor view_dtype(const Tensor& x, DType dtype) {
@@ -67,12 +77,13 @@ Tensor view_as(const Tensor& x, const Tensor& other) { return view(x, other.shap
 Tensor reshape(const Tensor& x, const Dims& shape) {
   const Dims sizes = infer_size("reshape", shape, x.numel());
   Dims strides;
-  if (view_strides(x.layout(), sizes, &strides))
-    return record_reshape("ViewBackward0", x, [&] { return x.layout().of(sizes, strides); });
+  if (view_strides(x.layout(), sizes, &strides)) return record_view(x, [&] { return x.layout().of(sizes, strides); });
   // A copy, of which nobody else will hold another view.
   const Tensor copy = contiguous(x);
-  return record("UnsafeViewBackward0", make_view(copy, Layout(sizes)), copy,
-                [shape = x.shape()](const Tensor& g) { return reshape(g, shape); });
+  return record(
+      "UnsafeViewBackward0", make_view(copy, Layout(sizes)), copy,
+      NamedFormula{std::tuple(InputShape()),
+                   [shape = x.shape()](const Tensor& g, InputShape) { return reshape(g, shape); }, "self_sym_sizes"});
 }
 
 Tensor reshape_as(const Tensor& x, const Tensor& other) { return reshape(x, other.shape()); }
@@ -121,7 +132,7 @@ Tensor unflatten(const Tensor& x, int64_t dim, const Dims& sizes) {
 Tensor ravel(const Tensor& x) {
   if (!x.layout().has_contiguous_strides()) return reshape(contiguous(x), {-1});
   const int64_t n = x.numel(), step = 1;
-  return record_reshape("ViewBackward0", x, [&] { return Layout(&n, &step, 1, x.layout().offset); });
+  return record_view(x, [&] { return Layout(&n, &step, 1, x.layout().offset); });
 }
 
 // ---------------------------------------------------------------- order of axes
@@ -129,8 +140,10 @@ Tensor ravel(const Tensor& x) {
 Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
   Tensor out = view_of(x, [&] { return transpose(x.layout(), dim0, dim1); });
   if (!needs_grad(x)) return out;
-  return record("TransposeBackward0", std::move(out), x,
-                [dim0, dim1](const Tensor& g) { return transpose(g, dim0, dim1); });
+  return record(
+      "TransposeBackward0", std::move(out), x,
+      NamedFormula{std::tuple(dim0, dim1),
+                   [](const Tensor& g, int64_t dim0, int64_t dim1) { return transpose(g, dim0, dim1); }, "dim0 dim1"});
 }
 
 Tensor t(const Tensor& x) {
@@ -143,9 +156,12 @@ Tensor t(const Tensor& x) {
 Tensor permute(const Tensor& x, const Dims& dims) {
   Tensor out = view_of(x, [&] { return permute(x.layout(), dims); });
   if (!needs_grad(x)) return out;
-  Dims inverse(dims.size());
-  for (int i = 0; i < dims.ndim(); ++i) inverse[dims[i] < 0 ? dims[i] + x.ndim() : dims[i]] = i;
-  return record("PermuteBackward0", std::move(out), x, [inverse](const Tensor& g) { return permute(g, inverse); });
+  const auto formula = [](const Tensor& g, const Dims& dims) {
+    Dims inverse(dims.size());
+    for (int i = 0; i < dims.ndim(); ++i) inverse[dims[i] < 0 ? dims[i] + g.ndim() : dims[i]] = i;
+    return permute(g, inverse);
+  };
+  return record("PermuteBackward0", std::move(out), x, NamedFormula{std::tuple(dims), formula, "dims"});
 }
 
 Tensor movedim(const Tensor& x, const Dims& source, const Dims& destination) {
@@ -203,16 +219,18 @@ Tensor adjoint(const Tensor& x) {
 // ---------------------------------------------------------------- number of axes
 
 Tensor squeeze(const Tensor& x) {
-  return record_reshape("SqueezeBackward0", x, [&] { return squeeze(x.layout()); });
+  return record_reshape("SqueezeBackward0", x, [&] { return squeeze(x.layout()); }, "self_sym_sizes", InputShape());
 }
 
 Tensor squeeze(const Tensor& x, const Dims& dims) {
-  return record_reshape(dims.size() == 1 ? "SqueezeBackward1" : "SqueezeBackward2", x,
-                        [&] { return squeeze(x.layout(), dims); });
+  const auto layout = [&] { return squeeze(x.layout(), dims); };
+  if (dims.size() == 1)
+    return record_reshape("SqueezeBackward1", x, layout, "dim self_sym_sizes", dims[0], InputShape());
+  return record_reshape("SqueezeBackward2", x, layout, "dim self_sym_sizes", dims, InputShape());
 }
 
 Tensor unsqueeze(const Tensor& x, int64_t dim) {
-  return record_reshape("UnsqueezeBackward0", x, [&] { return unsqueeze(x.layout(), dim); });
+  return record_reshape("UnsqueezeBackward0", x, [&] { return unsqueeze(x.layout(), dim); }, "dim", dim);
 }
 
 Tensor expand(const Tensor& x, const Dims& size) {
@@ -222,7 +240,9 @@ Tensor expand(const Tensor& x, const Dims& size) {
   Tensor out = view_of(x, [&] { return expand(x.layout(), size); });
   if (!needs_grad(x)) return out;
   // The engine sums a gradient to the shape of what it is the gradient of.
-  return record("ExpandBackward0", std::move(out), x, [](const Tensor& g) { return g; });
+  return record(
+      "ExpandBackward0", std::move(out), x,
+      NamedFormula{std::tuple(InputShape()), [](const Tensor& g, InputShape) { return g; }, "self_sym_sizes"});
 }
 
 Tensor expand_as(const Tensor& x, const Tensor& other) { return expand(x, other.shape()); }
@@ -246,34 +266,56 @@ Tensor atleast_3d(const Tensor& x) {
 // ---------------------------------------------------------------- parts
 
 Tensor select(const Tensor& x, int64_t dim, int64_t index) {
-  return record_partial_view("SelectBackward0", x, view_of(x, [&] { return select(x.layout(), dim, index); }),
-                             [dim, index](const Tensor& z) { return select(z, dim, index); });
+  return record_partial_view(
+      "SelectBackward0", x, view_of(x, [&] { return select(x.layout(), dim, index); }),
+      [](const Tensor& z, int64_t dim, int64_t index, InputShape) { return select(z, dim, index); },
+      "dim index self_sym_sizes", dim, index, InputShape());
 }
+
+namespace {
+
+Tensor record_slice(const Tensor& x, Tensor out, int64_t dim, int64_t start, int64_t stop, int64_t step) {
+  return record_partial_view(
+      "SliceBackward0", x, std::move(out),
+      [](const Tensor& z, int64_t dim, int64_t start, int64_t stop, int64_t step, InputShape) {
+        return slice(z, dim, start, stop, step);
+      },
+      "dim start end step self_sym_sizes", dim, start, stop, step, InputShape());
+}
+
+}  // namespace
 
 Tensor slice(const Tensor& x, int64_t dim, int64_t start, int64_t stop, int64_t step) {
   STRIDED_CHECK(x.ndim() > 0, RuntimeError, "slice() cannot be applied to a 0-dim tensor.");
-  return record_partial_view(
-      "SliceBackward0", x,
-      view_of(x, [&] { return slice(x.layout(), wrap_axis("slice", dim, x.ndim()), start, stop, step); }),
-      [dim, start, stop, step](const Tensor& z) { return slice(z, dim, start, stop, step); });
+  Tensor out = view_of(x, [&] { return slice(x.layout(), wrap_axis("slice", dim, x.ndim()), start, stop, step); });
+  return record_slice(x, std::move(out), dim, start, stop, step);
 }
 
 Tensor narrow(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
-  return record_partial_view("SliceBackward0", x, view_of(x, [&] { return narrow(x.layout(), dim, start, length); }),
-                             [dim, start, length](const Tensor& z) { return narrow(z, dim, start, length); });
+  Tensor out = view_of(x, [&] { return narrow(x.layout(), dim, start, length); });
+  if (start < 0) start += x.size(wrap_axis("narrow", dim, x.ndim()));
+  return record_slice(x, std::move(out), dim, start, start + length, 1);
 }
 
 Tensor narrow_copy(const Tensor& x, int64_t dim, int64_t start, int64_t length) {
   const Tensor part = make_view(x, narrow(x.layout(), dim, start, length));
   const Tensor out = empty(part.shape(), x.dtype(), x.device());
   copy_into(out, part);
-  return record_partial_view("NarrowCopyBackward0", x, out,
-                             [dim, start, length](const Tensor& z) { return narrow(z, dim, start, length); });
+  return record_partial_view(
+      "NarrowCopyBackward0", x, out,
+      [](const Tensor& z, int64_t dim, int64_t start, int64_t length, InputShape) {
+        return narrow(z, dim, start, length);
+      },
+      "dim start length self_sym_sizes", dim, start, length, InputShape());
 }
 
 Tensor diagonal(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
-  return record_partial_view("DiagonalBackward0", x, view_of(x, diagonal(x.layout(), offset, dim1, dim2)),
-                             [offset, dim1, dim2](const Tensor& z) { return diagonal(z, offset, dim1, dim2); });
+  return record_partial_view(
+      "DiagonalBackward0", x, view_of(x, diagonal(x.layout(), offset, dim1, dim2)),
+      [](const Tensor& z, int64_t offset, int64_t dim1, int64_t dim2, InputShape) {
+        return diagonal(z, offset, dim1, dim2);
+      },
+      "offset dim1 dim2 self_sym_sizes", offset, dim1, dim2, InputShape());
 }
 
 namespace {
@@ -305,9 +347,12 @@ Tensor unfold_backward(const Tensor& g, const Dims& shape, int64_t dimension, in
 Tensor unfold(const Tensor& x, int64_t dimension, int64_t size, int64_t step) {
   Tensor out = view_of(x, unfold(x.layout(), dimension, size, step));
   if (!needs_grad(x)) return out;
-  return record("UnfoldBackward0", std::move(out), x, [shape = x.shape(), dimension, size, step](const Tensor& g) {
+  const auto formula = [](const Tensor& g, const Dims& shape, int64_t dimension, int64_t size, int64_t step) {
     return unfold_backward(g, shape, dimension, size, step);
-  });
+  };
+  return record(
+      "UnfoldBackward0", std::move(out), x,
+      NamedFormula{std::tuple(x.shape(), dimension, size, step), formula, "self_sym_sizes dimension size step"});
 }
 
 // ---------------------------------------------------------------- any layout
@@ -368,8 +413,13 @@ Tensor as_strided_backward(const Tensor& g, const Layout& x, const Layout& out) 
 Tensor as_strided(const Tensor& x, const Dims& size, const Dims& stride, std::optional<int64_t> storage_offset) {
   Tensor out = view_of(x, checked_layout(x, size, stride, storage_offset.value_or(x.offset())));
   if (!needs_grad(x)) return out;
-  return record("AsStridedBackward0", out, x,
-                [from = x.layout(), to = out.layout()](const Tensor& g) { return as_strided_backward(g, from, to); });
+  auto formula = [from = x.layout()](const Tensor& g, const Dims& size, const Dims& stride,
+                                     std::optional<int64_t> offset) {
+    return as_strided_backward(g, from, Layout(size, stride, offset.value_or(from.offset)));
+  };
+  return record(
+      "AsStridedBackward0", out, x,
+      NamedFormula{std::tuple(size, stride, storage_offset), std::move(formula), "size stride storage_offset"});
 }
 
 // ---------------------------------------------------------------- complex numbers
