@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import base64
 import functools
+import itertools
+import threading
 from collections.abc import Iterator
 
 DIMENSIONS = 1111
@@ -177,13 +179,10 @@ def _bits() -> str:
     return format(int.from_bytes(data, "big"), f"0{8 * len(data)}b")
 
 
-def directions(dimension: int) -> list[list[int]]:
-    """For each dimension the numbers v_j = m_j 2^(30 - j), j = 1..30."""
-    rows = [[1 << (BITS - j) for j in range(1, BITS + 1)]]
+def _rows() -> Iterator[list[int]]:
+    yield [1 << (BITS - j) for j in range(1, BITS + 1)]
     at = 0
     for s, p in _primitive_polynomials():
-        if len(rows) >= dimension:
-            break
         m = [1]
         for j in range(2, s + 1):
             m.append(int(_bits()[at : at + j - 1], 2) << 1 | 1)
@@ -194,5 +193,16 @@ def directions(dimension: int) -> list[list[int]]:
                 if p >> (s - k) & 1:
                     new ^= m[j - k] << k
             m.append(new)
-        rows.append([number << (BITS - j) for j, number in enumerate(m, 1)])
-    return rows[:dimension]
+        yield [number << (BITS - j) for j, number in enumerate(m, 1)]
+
+
+_found: list[list[int]] = []  # what _more has given so far
+_more = _rows()
+_lock = threading.Lock()
+
+
+def directions(dimension: int) -> list[list[int]]:
+    """For each dimension the numbers v_j = m_j 2^(30 - j), j = 1..30. They are found once in a process."""
+    with _lock:
+        _found.extend(itertools.islice(_more, max(dimension - len(_found), 0)))
+        return _found[:dimension]

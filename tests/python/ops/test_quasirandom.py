@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import strided
+from strided._functions import sobol_numbers
 from strided._functions.sobol_numbers import directions
 from strided.quasirandom import SobolEngine
 
@@ -64,3 +65,14 @@ def test_seeds_and_errors():
     with pytest.raises(RuntimeError, match="2\\^30 points"):
         SobolEngine(1).draw(2**31)
     assert repr(SobolEngine(2, True, 3)) == "SobolEngine(dimension=2, scramble=True, seed=3)"
+
+
+def test_direction_numbers_are_found_once(monkeypatch):
+    first = SobolEngine(40).draw(5)
+
+    def again(*arguments):
+        raise AssertionError("found again")
+
+    monkeypatch.setattr(sobol_numbers, "_times", again)
+    assert SobolEngine(40).draw(5).tolist() == first.tolist()
+    assert SobolEngine(3).draw(5).tolist() == first[:, :3].tolist()
