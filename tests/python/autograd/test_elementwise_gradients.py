@@ -136,3 +136,11 @@ def test_powers_of_real_bases_with_complex_exponents(base):
     e = exponent.detach().numpy()
     np.testing.assert_allclose(exponent.grad.numpy(), np.conj(b**e * np.log(b)), rtol=1e-12)
     assert torch.autograd.gradgradcheck(lambda e: torch.pow(base, e), (exponent,))
+
+
+@pytest.mark.parametrize("x", [-1e3, -1e5, -1e9])
+def test_log_ndtr_has_its_gradient_far_below_zero(x):
+    for dtype in (torch.float32, torch.float64):
+        t = torch.tensor(x, dtype=dtype, requires_grad=True)
+        torch.special.log_ndtr(t).backward()
+        assert t.grad.item() == pytest.approx(-x, rel=2e-6)
