@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <limits>
 #include <mutex>
 #include <new>
@@ -33,12 +32,12 @@ constexpr bool kCaching = true;
 // Size classes: four to each power of two, from 64 bytes on, so that at most a fifth of a block is unused.
 constexpr int kClasses = 4 * 42;
 constexpr size_t kHuge = size_t(2) << 20;
-// From kAlignedAlike on all blocks begin at the same place of a page. A processor takes a load for one of bytes that are
-// still to be stored where the two addresses agree in their last 12 bits, and lets it wait (A. Fog, "The microarchitecture
-// of Intel, AMD and VIA CPUs", 4K aliasing). An operand that lies some tens of bytes below the result in a page costs a
-// third of the speed of a copy in the L2 cache; elements of the same place do not wait for each other.
+// From kAlignedAlike on all blocks begin at the same place of a page. A processor takes a load for one of bytes that
+// are still to be stored where the two addresses agree in their last 12 bits, and lets it wait (A. Fog, "The
+// microarchitecture of Intel, AMD and VIA CPUs", 4K aliasing). An operand that lies some tens of bytes below the result
+// in a page costs a third of the speed of a copy in the L2 cache; elements of the same place do not wait.
 constexpr size_t kPage = size_t(4) << 10, kAlignedAlike = 4 * kPage;
-constexpr size_t kProbed = 16 * kHuge;  // from here on huge pages must be at hand
+constexpr size_t kCounted = 16 * kHuge;  // from here on no more huge pages are asked for than there are
 
 int class_of(size_t nbytes) {
   if (nbytes <= 64) return 0;
@@ -209,26 +208,28 @@ void count_allocation(int64_t bytes) {
   note_peak(allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes + mine);
 }
 
-double processor_seconds() {  // of this thread
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-// Where free memory is fragmented, Linux makes a huge page by moving other pages first: 5 ms instead of 0.1, seconds
-// for a GiB, which takes half a second with small pages. So the first write to four of the pages is timed. The time of
-// the processor counts, in which the kernel moves pages; the clock would count other programs too. (With small pages a
-// maximum of 40 MB takes 1.4 times as long, for as long as the block lives.)
-bool are_huge_pages_at_hand(char* data, size_t bytes) {
-  constexpr size_t kProbes = 4;
-  constexpr double kPatience = 1.5e-3;
-  const size_t step = bytes / kProbes / kHuge * kHuge;
-  for (size_t i = 0; i < kProbes; ++i) {
-    const double start = processor_seconds();
-    *static_cast<volatile char*>(data + i * step) = 0;
-    if (processor_seconds() - start > kPatience) return false;
+// How many huge pages the system has at hand: free blocks of their size and more (proc(5), "buddyinfo").
+int64_t free_huge_pages() {
+  std::FILE* file = std::fopen("/proc/buddyinfo", "re");
+  if (file == nullptr) return std::numeric_limits<int64_t>::max();  // not told: the system decides
+  const int order = __builtin_ctzll(kHuge / static_cast<size_t>(sysconf(_SC_PAGESIZE)));
+  int64_t pages = 0;
+  char line[1024];
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    // "Node 0, zone   Normal", then how many blocks of one page, of two, of four, ...
+    const char* at = std::strstr(line, "zone");
+    if (at == nullptr) continue;
+    for (at += 4; *at == ' ';) ++at;
+    at += std::strcspn(at, " \n");
+    char* end = nullptr;
+    for (int k = 0;; ++k, at = end) {
+      const long long blocks = std::strtoll(at, &end, 10);
+      if (end == at) break;
+      if (k >= order && k < order + 8) pages += blocks << (k - order);
+    }
   }
-  return true;
+  std::fclose(file);
+  return pages;
 }
 
 void* fresh_block(size_t bytes) {
@@ -237,8 +238,13 @@ void* fresh_block(size_t bytes) {
   const size_t link = kCaching && bytes >= kHuge ? sizeof(FreeBlock) : 0;
   if (posix_memalign(&data, alignment, bytes + link) != 0) return nullptr;
   if (bytes >= kHuge) madvise(data, bytes, MADV_HUGEPAGE);
-  if (bytes >= kProbed && !are_huge_pages_at_hand(static_cast<char*>(data), bytes))
-    madvise(data, bytes, MADV_NOHUGEPAGE);
+  // Where free memory is fragmented, Linux makes a huge page by moving other pages first: 5 ms instead of 0.1, seconds
+  // for a GiB, which takes half a second with small pages. So no more are asked for than there are. (With small pages a
+  // maximum of 40 MB takes 1.4 times as long, for as long as the block lives.)
+  if (bytes >= kCounted) {
+    const auto huge = static_cast<size_t>(std::min(free_huge_pages(), static_cast<int64_t>(bytes / kHuge))) * kHuge;
+    if (huge / kHuge < bytes / kHuge) madvise(static_cast<char*>(data) + huge, bytes - huge, MADV_NOHUGEPAGE);
+  }
   return data;
 }
 
