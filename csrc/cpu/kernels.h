@@ -271,8 +271,8 @@ struct ChainKernels {
 // The loops of the instruction set that was chosen; null where a dtype has none. Rows of two are of float32 and of
 // float64, or of float16 and of bfloat16.
 struct KernelTable {
-  // Loops of vectors of half the size, where the processor computes as fast with them: elementwise ones are faster beyond
-  // the second-level cache, Fourier transforms have half the buffers. Null elsewhere.
+  // Loops of vectors of half the size, where the processor computes as fast with them: elementwise ones are faster
+  // beyond the second-level cache, Fourier transforms have half the buffers. Null elsewhere.
   const KernelTable* far = nullptr;
   Loop2d elementwise[kMaxElementwise][kNumDTypes] = {};
   DType elementwise_result[kMaxElementwise][kNumDTypes] = {};  // the dtype that the loop writes

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "ops/saved_tensor.h"
 #include "tensor/graph.h"
 
 namespace strided {
@@ -28,9 +27,6 @@ std::vector<std::string> names_in(const char* names);
 inline SavedValue saved_value(const Node& node, InputShape) {
   const Edge& edge = node.next[0];
   return edge.node ? SavedValue(edge.node->output(edge.input).shape) : SavedValue();
-}
-inline SavedValue saved_value(const Node&, const SavedTensor& t) {
-  return t.was_saved() ? SavedValue(t.get()) : SavedValue();
 }
 template <class T>
 SavedValue saved_value(const Node& node, const std::optional<T>& v) {

@@ -55,6 +55,11 @@ class SavedTensor {
   Counted counted_{false};
 };
 
+// What users see of it: Note [Values with names].
+inline SavedValue saved_value(const Node&, const SavedTensor& t) {
+  return t.was_saved() ? SavedValue(t.get()) : SavedValue();
+}
+
 // For a gradient that is wanted or not: was_saved() tells the formula.
 inline SavedTensor saved_if(bool wanted, const Tensor& t) { return wanted ? SavedTensor(t) : SavedTensor(); }
 

@@ -372,7 +372,7 @@ def _isin(elements, test_elements, *, assume_unique=False, invert=False):
 
 
 def _spread(start, end, steps, dtype):
-    """`steps` numbers from start to end, counted from the nearer of the two. They have no gradient, as outside of vmap."""
+    """`steps` numbers from start to end, counted from the nearer of the two; without gradient, as outside of vmap."""
     dtype = dtype or _f["get_default_dtype"]()
     first, last = (
         x.detach().to(dtype) if isinstance(x, Tensor) else _f["full"]((), x, dtype=dtype) for x in (start, end)

@@ -234,7 +234,7 @@ def test_hub_has_tqdm_also_where_it_is_not_installed(monkeypatch, capsys):
 
 
 def test_without_a_library_for_cuda():
-    """As a PyTorch that was built without CUDA: what asks for a device raises AssertionError, which is a RuntimeError too."""
+    """As a PyTorch built without CUDA: what asks for a device raises AssertionError, which is a RuntimeError too."""
     code = """if True:
         import warnings
         import strided as torch
