@@ -90,7 +90,7 @@ struct Gelu {
           .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T x) {
-    return x * math::normal_law(x).hi;
+    return math::times_normal_law<false>(x);
   }
   template <class T, class = std::enable_if_t<std::is_same_v<T, float>>>
   static bool is_usual(T x) {
@@ -98,8 +98,7 @@ struct Gelu {
   }
   template <class T, class = std::enable_if_t<std::is_same_v<T, float>>>
   static T usual(T x) {
-    const T a = math::abs(x);
-    return math::mul_add(-a, math::normal_tail_usual(a).hi, x > T(0) ? x : T(0));
+    return math::times_normal_law<true>(x);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

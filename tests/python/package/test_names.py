@@ -46,4 +46,4 @@ def test_helpers_are_no_methods():
     helpers = {
         n for n, v in vars(_tensor).items() if n[0] == "_" != n[1] and getattr(v, "__module__", "") == "strided._tensor"
     }
-    assert "_row_strides" in helpers and not helpers & set(dir(strided.Tensor))
+    assert "_strides_in" in helpers and not helpers & set(dir(strided.Tensor))
