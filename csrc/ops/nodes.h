@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstring>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -71,15 +72,18 @@ class LambdaNode : public Node {
     if (has_saved_ && busy_ == 0) f_.reset();
   }
   bool find_saved(const char* what, SavedValue* out) override {
-    const int which = place_of_name(saved_names_, what);
+    const int which = place_of_name(shown_names(), what);
     if (which < 0) return false;
+    const InUseGuard in_use(busy_);  // a hook of the user may run the backward pass meanwhile
     if (!f_) saved_tensors_were_freed();
     if constexpr (kIsNamed<F>) *out = f_->value(which, *this);
     return true;
   }
-  std::vector<std::string> saved_names() const override { return names_in(saved_names_); }
+  std::vector<std::string> saved_names() const override { return names_in(shown_names()); }
 
  private:
+  // A node that is shown as that of another function has other values than its name tells.
+  const char* shown_names() const { return std::strcmp(name(), name_) == 0 ? saved_names_ : ""; }
   static TensorList list(Tensor t) {
     TensorList out;
     out.push_back(std::move(t));

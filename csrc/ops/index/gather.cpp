@@ -74,15 +74,15 @@ Tensor back_to(const Tensor& g, const Dims& shape) {
 }
 
 // gather and scatter_add_; `wrap`: negative indices count from the end.
-Tensor gather_along(const Tensor& self, int axis, const Tensor& index, bool wrap);
-Tensor scatter_add_along_(const Tensor& self, int axis, const Tensor& index, const Tensor& src, bool wrap);
+Tensor gather_along(const Tensor& self, int64_t dim, const Tensor& index, bool wrap);
+Tensor scatter_add_along_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, bool wrap);
 
 // The gradient of the elements of a src that went to the places `at`, each unchanged.
-Tensor taken_back(const Tensor& g, int axis, const Tensor& at, const Dims& shape, bool wrap = false) {
-  return at.numel() == 0 ? zeros(shape, g.dtype(), g.device()) : back_to(gather_along(g, axis, at, wrap), shape);
+Tensor taken_back(const Tensor& g, int64_t dim, const Tensor& at, const Dims& shape, bool wrap = false) {
+  return at.numel() == 0 ? zeros(shape, g.dtype(), g.device()) : back_to(gather_along(g, dim, at, wrap), shape);
 }
 
-Tensor cleared(const Tensor& g, int axis, const Tensor& at) { return scatter(g, axis, at, Scalar(0), std::nullopt); }
+Tensor cleared(const Tensor& g, int64_t dim, const Tensor& at) { return scatter(g, dim, at, Scalar(0), std::nullopt); }
 
 Tensor scatter_number(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value,
                       const std::optional<std::string>& reduce) {
@@ -95,13 +95,13 @@ Tensor scatter_number(const Tensor& self, int64_t dim, const Tensor& index, cons
                     reduce ? &op : nullptr);
   bump_version(self, "scatter_");
   if (!needs_grad(self)) return self;
-  auto formula = [value, reduce](const Tensor& g, int axis, const SavedTensor& at) {
-    if (!reduce) return cleared(g, axis, at.get());
+  auto formula = [value, reduce](const Tensor& g, int64_t dim, const SavedTensor& at) {
+    if (!reduce) return cleared(g, dim, at.get());
     return *reduce == "add" ? g
-                            : g * conj(scatter(ones(g.shape(), g.dtype(), g.device()), axis, at.get(), value, reduce));
+                            : g * conj(scatter(ones(g.shape(), g.dtype(), g.device()), dim, at.get(), value, reduce));
   };
   return record_inplace("ScatterBackward1", self, std::vector<Tensor>{self},
-                        NamedFormula{std::tuple(axis, SavedTensor(index)), std::move(formula), "dim index"});
+                        NamedFormula{std::tuple(dim, SavedTensor(index)), std::move(formula), "dim index"});
 }
 
 // Gradients of reductions by index.
@@ -267,18 +267,20 @@ Tensor scatter_reduced(const Tensor& self, bool in_place, int64_t dim, const Ten
 
 namespace {
 
-Tensor gather_along(const Tensor& self, int axis, const Tensor& index, bool wrap) {
+Tensor gather_along(const Tensor& self, int64_t dim, const Tensor& index, bool wrap) {
+  const int axis = wrap_axis("gather", dim, self.ndim());
   Tensor out = empty_result(index.shape(), self.dtype(), self.device());
   if (index.numel() > 0) indexed_gather(gather_copy("gather", self, axis, as_int64(index), wrap), self, out);
   if (!needs_grad(self)) return out;
-  auto formula = [wrap, shape = self.shape()](const Tensor& g, int axis, const SavedTensor& at) {
-    return scatter_add_along_(zeros(shape, g.dtype(), g.device()), axis, at.get(), g, wrap);
+  auto formula = [wrap, shape = self.shape()](const Tensor& g, int64_t dim, const SavedTensor& at) {
+    return scatter_add_along_(zeros(shape, g.dtype(), g.device()), dim, at.get(), g, wrap);
   };
   return record("GatherBackward0", out, self,
-                NamedFormula{std::tuple(axis, SavedTensor(index)), std::move(formula), "dim index"});
+                NamedFormula{std::tuple(dim, SavedTensor(index)), std::move(formula), "dim index"});
 }
 
-Tensor scatter_add_along_(const Tensor& self, int axis, const Tensor& index, const Tensor& src, bool wrap) {
+Tensor scatter_add_along_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, bool wrap) {
+  const int axis = wrap_axis("scatter_add_", dim, self.ndim());
   check_inplace("scatter_add_", self, src.requires_grad());
   const ScatterOp add = ScatterOp::Add;
   if (index.numel() > 0)
@@ -286,12 +288,12 @@ Tensor scatter_add_along_(const Tensor& self, int axis, const Tensor& index, con
                     cut_to(apart_from(self, src), index.shape()), &add);
   bump_version(self, "scatter_add_");
   if (!needs_grad(self, src)) return self;
-  auto formula = [wrap, shape = src.shape()](const Tensor& g, int axis, const SavedTensor& at) {
-    return std::vector<Tensor>{g, at.was_saved() ? taken_back(g, axis, at.get(), shape, wrap) : Tensor()};
+  auto formula = [wrap, shape = src.shape()](const Tensor& g, int64_t dim, const SavedTensor& at) {
+    return std::vector<Tensor>{g, at.was_saved() ? taken_back(g, dim, at.get(), shape, wrap) : Tensor()};
   };
   return record_inplace(
       "ScatterAddBackward0", self, std::vector<Tensor>{self, src},
-      NamedFormula{std::tuple(axis, saved_if(src.requires_grad(), index)), std::move(formula), "dim index"});
+      NamedFormula{std::tuple(dim, saved_if(src.requires_grad(), index)), std::move(formula), "dim index"});
 }
 
 }  // namespace
@@ -308,7 +310,7 @@ Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool) {
                     i, " expected index ", index.shape(), " to be no larger than self ", self.shape(),
                     " apart from dimension ", axis);
   }
-  return gather_along(self, axis, index, false);
+  return gather_along(self, dim, index, false);
 }
 
 Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, Operand src,
@@ -328,13 +330,13 @@ Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, Operand sr
   bump_version(self, "scatter_");
   if (!needs_grad(self, source)) return self;
   auto formula = [shape = source.shape(), wants_self = self.requires_grad(), wants_src = source.requires_grad()](
-                     const Tensor& g, int axis, const SavedTensor& saved) {
+                     const Tensor& g, int64_t dim, const SavedTensor& saved) {
     const Tensor at = saved.get();
-    return std::vector<Tensor>{wants_self ? cleared(g, axis, at) : Tensor(),
-                               wants_src ? taken_back(g, axis, at, shape) : Tensor()};
+    return std::vector<Tensor>{wants_self ? cleared(g, dim, at) : Tensor(),
+                               wants_src ? taken_back(g, dim, at, shape) : Tensor()};
   };
   return record_inplace("ScatterBackward0", self, std::vector<Tensor>{self, source},
-                        NamedFormula{std::tuple(axis, SavedTensor(index)), std::move(formula), "dim index"});
+                        NamedFormula{std::tuple(dim, SavedTensor(index)), std::move(formula), "dim index"});
 }
 
 Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, Operand src,
@@ -343,7 +345,8 @@ Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, Operand src
 }
 
 Tensor scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-  return scatter_add_along_(self, check_scatter("scatter", self, dim, index, &src), index, src, false);
+  check_scatter("scatter", self, dim, index, &src);
+  return scatter_add_along_(self, dim, index, src, false);
 }
 
 Tensor scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {

@@ -233,8 +233,9 @@ Tensor index_as(const char* node, const Tensor& self, const Indices& indices, bo
   const auto formula = [](const Tensor& g, const Dims& shape, const SavedIndices& saved) {
     return index_put_(zeros(shape, g.dtype(), g.device()), saved.get(), g, true);
   };
-  return record(node, out, self,
-                NamedFormula{std::tuple(self.shape(), SavedIndices(indices)), formula, "self_sym_sizes indices"});
+  return shown_as(
+      node, record("IndexBackward0", out, self,
+                   NamedFormula{std::tuple(self.shape(), SavedIndices(indices)), formula, "self_sym_sizes indices"}));
 }
 
 Tensor index_put_(const Tensor& self, const Indices& indices, const Tensor& values, bool accumulate) {

@@ -80,6 +80,9 @@ FUNCTIONS = {
     "scatter of a number": lambda t, m: m.scatter(1, places(t), 1.0),
     "scatter": lambda t, m: m.scatter(1, places(t), m[:, :1]),
     "scatter_add": lambda t, m: m.scatter_add(1, places(t), m[:, :1]),
+    "scatter of a number, last axis": lambda t, m: m.scatter(-2, places(t), 1.0),
+    "scatter, last axis": lambda t, m: m.scatter(-2, places(t), m[:, :1]),
+    "scatter_add, last axis": lambda t, m: m.scatter_add(-2, places(t), m[:, :1]),
 }
 
 
@@ -130,3 +133,15 @@ def test_gradients_are_those_of_pytorch(function):
         return first.tolist(), second.tolist()
 
     assert gradients(strided) == gradients(torch)
+
+
+def test_a_node_shows_nothing_of_another_function():
+    import strided
+
+    x = strided.rand(4, requires_grad=True)
+    for y in (x.roll(1), x.take(strided.tensor([1])), x.masked_select(x > 2)):
+        assert not [name for name in dir(y.grad_fn) if name.startswith("_saved_")], y.grad_fn
+
+
+def test_the_axis_of_gather_is_the_given_one():
+    assert len({m(t).gather(-1, t.zeros(3, 1, 1, dtype=t.int64)[:1]).grad_fn._saved_dim for t in BOTH}) == 1
