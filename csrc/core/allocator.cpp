@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <limits>
 #include <mutex>
 #include <new>
@@ -37,7 +38,7 @@ constexpr size_t kHuge = size_t(2) << 20;
 // microarchitecture of Intel, AMD and VIA CPUs", 4K aliasing). An operand that lies some tens of bytes below the result
 // in a page costs a third of the speed of a copy in the L2 cache; elements of the same place do not wait.
 constexpr size_t kPage = size_t(4) << 10, kAlignedAlike = 4 * kPage;
-constexpr size_t kCounted = 16 * kHuge;  // from here on no more huge pages are asked for than there are
+constexpr size_t kCounted = 16 * kHuge;  // from here on huge pages must be at hand
 
 int class_of(size_t nbytes) {
   if (nbytes <= 64) return 0;
@@ -208,7 +209,8 @@ void count_allocation(int64_t bytes) {
   note_peak(allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes + mine);
 }
 
-// How many huge pages the system has at hand: free blocks of their size and more (proc(5), "buddyinfo").
+// How many huge pages the system has at hand: free blocks of their size and more (proc(5), "buddyinfo"), of all zones
+// and nodes of memory.
 int64_t free_huge_pages() {
   std::FILE* file = std::fopen("/proc/buddyinfo", "re");
   if (file == nullptr) return std::numeric_limits<int64_t>::max();  // not told: the system decides
@@ -232,6 +234,26 @@ int64_t free_huge_pages() {
   return pages;
 }
 
+double processor_seconds() {  // of this thread
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Whether huge pages are made quickly: the first write to four of them is timed. The time of the processor counts, in
+// which the kernel moves pages; the clock would count other programs too.
+bool are_huge_pages_made_quickly(char* data, size_t bytes) {
+  constexpr size_t kProbes = 4;
+  constexpr double kPatience = 1.5e-3;
+  const size_t step = bytes / kProbes / kHuge * kHuge;
+  for (size_t i = 0; i < kProbes; ++i) {
+    const double start = processor_seconds();
+    *static_cast<volatile char*>(data + i * step) = 0;
+    if (processor_seconds() - start > kPatience) return false;
+  }
+  return true;
+}
+
 void* fresh_block(size_t bytes) {
   void* data = nullptr;
   const size_t alignment = bytes >= kHuge ? kHuge : bytes >= kAlignedAlike ? kPage : kAlignment;
@@ -239,12 +261,12 @@ void* fresh_block(size_t bytes) {
   if (posix_memalign(&data, alignment, bytes + link) != 0) return nullptr;
   if (bytes >= kHuge) madvise(data, bytes, MADV_HUGEPAGE);
   // Where free memory is fragmented, Linux makes a huge page by moving other pages first: 5 ms instead of 0.1, seconds
-  // for a GiB, which takes half a second with small pages. So no more are asked for than there are. (With small pages a
-  // maximum of 40 MB takes 1.4 times as long, for as long as the block lives.)
-  if (bytes >= kCounted) {
-    const auto huge = static_cast<size_t>(std::min(free_huge_pages(), static_cast<int64_t>(bytes / kHuge))) * kHuge;
-    if (huge / kHuge < bytes / kHuge) madvise(static_cast<char*>(data) + huge, bytes - huge, MADV_NOHUGEPAGE);
-  }
+  // for a GiB, which takes half a second with small pages. (With small pages a maximum of 40 MB takes 1.4 times as
+  // long, for as long as the block lives.) A first write is slow too where a virtual machine takes the page from its
+  // host, so free pages are counted first. They are few where files fill the memory, which is given back quickly.
+  if (bytes >= kCounted && free_huge_pages() < static_cast<int64_t>(bytes / kHuge) &&
+      !are_huge_pages_made_quickly(static_cast<char*>(data), bytes))
+    madvise(data, bytes, MADV_NOHUGEPAGE);
   return data;
 }
 
