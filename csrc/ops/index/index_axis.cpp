@@ -70,6 +70,8 @@ Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_
     return Tensor();
   const int64_t n = weight.size(0);
   if (padding_idx && (*padding_idx < -n || *padding_idx >= n)) return Tensor();
+  // A tangent is of all rows: what is padding has no gradient in the backward pass alone.
+  if (const Ref<Node>& node = grad_fn(weight); padding_idx && node && node->forward_only) return Tensor();
   const Tensor rows = flat(input);
   IndexedCopy copy = axis_copy("embedding", weight, 0, as_int64(rows), false);
   copy.error_prefix = "index out of range in self: ";

@@ -22,7 +22,7 @@ max_pool1d max_pool1d_with_indices max_pool3d max_pool3d_with_indices max_unpool
 adaptive_max_pool2d adaptive_max_pool3d
 adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices
 interpolate upsample upsample_nearest upsample_bilinear grid_sample
-pixel_shuffle pixel_unshuffle channel_shuffle im2col col2im multi_margin_loss
+pixel_shuffle pixel_unshuffle channel_shuffle im2col col2im multi_margin_loss multilabel_margin_loss
 """.split()
 )
 

@@ -75,3 +75,15 @@ def test_the_first_of_equal_rows_has_the_gradient_of_the_maximum():
     assert weight.grad.tolist() == [[1, 1], [1, 0], [0, 1]]
     empty = strided.nn.functional.embedding_bag(strided.tensor([1]), weight, strided.tensor([0, 1]), mode="max")
     assert empty.tolist() == [[1, 2], [0, 0]]
+
+
+def test_tangents_of_largest_rows_and_of_padding():
+    from strided.autograd import forward_ad as fw
+
+    weight = strided.rand(5, 3)
+    with fw.dual_level():
+        dual = fw.make_dual(weight, strided.ones(5, 3))
+        bags = F.embedding_bag(strided.tensor([0, 1, 4]), dual, strided.tensor([0]), mode="max")
+        assert fw.unpack_dual(bags).tangent.tolist() == [[1.0, 1.0, 1.0]]
+        rows = F.embedding(strided.tensor([0, 1]), dual, padding_idx=1)  # padding has no gradient backwards alone
+        assert fw.unpack_dual(rows).tangent.tolist() == [[1.0, 1.0, 1.0]] * 2

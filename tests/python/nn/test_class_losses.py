@@ -328,3 +328,19 @@ def test_second_derivatives_of_ctc_loss(steps, labels, given, wanted, options):
     assert strided.autograd.gradcheck(loss, x) and strided.autograd.gradgradcheck(loss, x)
     plain, recorded = (strided.autograd.grad(loss(x).sum(), x, create_graph=c)[0] for c in (False, True))
     strided.testing.assert_close(plain, recorded)
+
+
+def test_a_traced_loss_of_margins_is_no_constant():
+    from strided.fx.experimental.proxy_tensor import make_fx
+
+    target = strided.tensor([[0, 1, -1]] * 2)
+    graph = make_fx(F.multilabel_margin_loss)(strided.ones(2, 3), target)
+    x = strided.tensor([[5.0, 0.0, 0.0]] * 2)
+    assert graph(x, target).item() == F.multilabel_margin_loss(x, target).item() != 2 / 3
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4])
+def test_ctc_loss_wants_a_row_of_labels_for_each_sample(rows):
+    scores, lengths = strided.rand(8, 3, 5).log_softmax(2), strided.tensor([3, 3, 3])
+    with pytest.raises(RuntimeError, match=f"to have size 3 at dimension 0, but got size {rows} for argument #2"):
+        F.ctc_loss(scores, strided.ones(rows, 3, dtype=strided.int64), strided.full((3,), 8), lengths)

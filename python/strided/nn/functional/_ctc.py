@@ -205,6 +205,10 @@ def ctc_loss(
     if not 0 <= blank < x.size(2):
         raise RuntimeError("blank must be in label range")
     targets = targets.unsqueeze(0) if not batched and targets.dim() == 1 else targets
+    if targets.dim() == 2 and len(targets) != x.size(1):
+        raise RuntimeError(
+            f"Expected tensor to have size {x.size(1)} at dimension 0, but got size {len(targets)} for argument #2 'targets' {_WHERE}"
+        )
     _check_range(numbers, "target_lengths", targets.size(1) if targets.dim() == 2 else None)
     if targets.dim() == 1 and len(targets) != sum(numbers):
         raise RuntimeError(

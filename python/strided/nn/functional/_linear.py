@@ -310,10 +310,12 @@ def embedding_bag(
 
 def _largest(rows, bag, zero):
     """The largest row of each bag, element by element; of equal ones the first, which the gradient goes to."""
+    from ...autograd import forward_ad
+
     index = bag.unsqueeze(1).expand_as(rows)
     with strided.no_grad():
         most = zero.scatter_reduce(0, index, rows, "amax", include_self=False)
-        if not rows.requires_grad:
+        if not rows.requires_grad and not forward_ad._levels:
             return most
         most = most.gather(0, index)
         place = strided.arange(len(rows), device=rows.device).unsqueeze(1)
