@@ -586,7 +586,9 @@ STRIDED_INLINE_HD Pair<double> normal_law(double x) {
 // Pure float: for a = |x| the function at -a is exp(-a^2 / 2) P(t) / (1 + a / k) with t = (a - k) / (a + k), after
 // Shepherd and Laframboise as above; k = 19/4 takes the shortest P (degree 8 for an error of 1.3e-8). Beyond 15 it is
 // zero.
-// The function at -a for 0 <= a <= 15, and exp(-a^2 / 2), whose exponent is rounded once, when n log(2) is taken from it.
+//
+// The function at -a for 0 <= a <= 15, and exp(-a^2 / 2), whose exponent is rounded once, when n log(2) is taken from
+// it.
 template <bool kUsual>
 STRIDED_HD Pair<float> normal_tail(float a) {
   const float half = -0.5f * a, square = half * a, t = mul_add(square, F32::log2e, F32::magic), n = t - F32::magic;

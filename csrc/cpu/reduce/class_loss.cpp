@@ -1,4 +1,4 @@
-// Losses of classes: one element of each sample is read, so there is nothing for vectors to do. Losses of margins.
+// Losses of classes, where one element of each sample is read, and losses of margins, where all are.
 #include <algorithm>
 #include <atomic>
 #include <cstring>

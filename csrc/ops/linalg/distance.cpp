@@ -2,8 +2,8 @@
 //
 // Distances in parts.
 // The differences of all pairs of rows are as many times more numbers than the distances as there are columns. So they
-// are formed for some rows at a time, few enough to stay in the cache, and formed again for the gradient, where PyTorch
-// has kernels that never form them. Every step is a recorded op, so gradients can be differentiated again.
+// are formed for some rows at a time, few enough to stay in the cache, and formed again for the gradient where that is
+// to be differentiated again: every step is a recorded op. Else kernels that never form them do both for p = 1 and 2.
 #include <algorithm>
 #include <cmath>
 
@@ -122,8 +122,8 @@ std::vector<Tensor> gradients_by_differences(const Tensor& g, const Tensor& x1, 
   Tensor second;
   in_parts(out, rows_of(x1), cost_of_row(out, x1), [&](int64_t start, int64_t count) {
     const Tensor d = differences(x1, x2, start, count);
-    const Tensor gd =
-        norm_gradient(narrow(g, -2, start, count), d, narrow(out, -2, start, count), p, last_axis(d), false);
+    Tensor gd = norm_gradient(narrow(g, -2, start, count), d, narrow(out, -2, start, count), p, last_axis(d), false);
+    if (p == 1) gd = where(elementwise<Eq>(d, d), gd, d);  // the sign of NaN is NaN here
     first.push_back(sum(gd, Dims{-2}));
     const Tensor part = sum(gd, Dims{-3});
     second = second.defined() ? second + part : part;

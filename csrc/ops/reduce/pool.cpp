@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "backend/network_plans.h"
-#include "ops/copy.h"
 #include "ops/factory.h"
 #include "ops/index/index.h"
 #include "ops/operators.h"
@@ -376,13 +375,9 @@ Tensor recorded_spread(const Tensor& g, const Windows& w, const char* node) {
 // The number of elements of each window along an axis; with `include` padding counts.
 Tensor counts(const Windows& w, size_t axis, bool include, Device device) {
   const int64_t p = w.padding[axis], n = w.size[axis];
-  Dims shape(w.axes(), 1);
-  shape[axis] = w.out[axis];
-  const Tensor made = empty(shape, DType::Int64, Device{});
-  auto* const count = made.data_as<int64_t>();
-  for (int64_t i = 0, start = -p; i < w.out[axis]; ++i, start += w.stride[axis])
-    count[i] = std::min(start + w.kernel[axis], include ? n + p : n) - (include ? start : std::max<int64_t>(start, 0));
-  return to_device(made, device);
+  const Tensor start = starts(w, axis, device), end = start + w.kernel[axis];
+  return elementwise<ClampMax>(end, Scalar(include ? n + p : n)) -
+         elementwise<ClampMin>(start, Scalar(include ? -p : 0));
 }
 
 }  // namespace

@@ -88,12 +88,12 @@ Tensor shuffle(const Tensor& x, PyObject* number) {
 template <int axes>
 Tensor mean_pool_to(const Tensor& x, PyObject* size) {
   Dims sizes;
-  return read(size, axes, &sizes, &x) ? adaptive_avg_pool<axes>(x, sizes) : Tensor();
+  return read(size, axes, &sizes, axes > 1 ? &x : nullptr) ? adaptive_avg_pool<axes>(x, sizes) : Tensor();
 }
 template <int axes>
 PyObject* max_pool_to(const Tensor& x, PyObject* size, bool return_indices) {
   Dims sizes;
-  if (!read(size, axes, &sizes, &x)) Py_RETURN_NONE;
+  if (!read(size, axes, &sizes, axes > 1 ? &x : nullptr)) Py_RETURN_NONE;
   const auto [best, places] = adaptive_max_pool<axes>(x, sizes, return_indices);
   if (!best.defined()) Py_RETURN_NONE;
   if (!return_indices) return wrap(best);

@@ -203,6 +203,12 @@ _lock = threading.Lock()
 
 def directions(dimension: int) -> list[list[int]]:
     """For each dimension the numbers v_j = m_j 2^(30 - j), j = 1..30. They are found once in a process."""
+    global _more
     with _lock:
-        _found.extend(itertools.islice(_more, max(dimension - len(_found), 0)))
+        try:
+            _found.extend(itertools.islice(_more, max(dimension - len(_found), 0)))
+        except BaseException:  # a search that was interrupted gives no more
+            _found.clear()
+            _more = _rows()
+            raise
         return _found[:dimension]

@@ -249,7 +249,7 @@ def _index_reduce(input, dim, index, source, reduce, *, include_self=True):
 def _index_fill(input, dim, index, value):
     shape = list(input.shape)
     shape[dim] = index.numel()
-    places = _full_index(dim, index, shape)
+    places = _full_index(dim, _counted(index, input.shape[dim]), shape)
     if not isinstance(value, Tensor):
         return _f["scatter"](input, dim, places, value)
     # An index may be there twice: its place has the gradient of one value.

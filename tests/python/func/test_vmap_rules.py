@@ -355,3 +355,9 @@ def test_gradients_of_index_fill_with_an_index_twice(index, dims):
     for i in range(2):
         alone = torch.func.grad(total, (0, 2))(*(t[i] if d == 0 else t for t, d in zip(given, dims)))
         torch.testing.assert_close([m[i] for m in made], list(alone))
+
+
+def test_index_fill_counts_from_the_end():
+    x = torch.arange(6.0).reshape(2, 3)
+    filled = vmap(lambda row: row.index_fill(0, torch.tensor([-1]), 9.0))(x)
+    assert filled.tolist() == [[0.0, 1.0, 9.0], [3.0, 4.0, 9.0]]

@@ -323,6 +323,13 @@ def test_distances_of_nothing():
         assert x.grad.shape == (0, 3)
 
 
+def test_the_slope_of_a_distance_to_nan_is_nan_however_it_is_computed():
+    for create_graph in (False, True):
+        x = torch.tensor([[NAN, 1.0]], requires_grad=True)
+        slope = torch.autograd.grad(torch.cdist(x, torch.zeros(1, 2), 1.0).sum(), x, create_graph=create_graph)[0]
+        assert math.isnan(slope[0, 0]) and slope[0, 1] == 1
+
+
 def test_distances_of_nan_and_inf():
     x = torch.tensor([[NAN, 0.0]])
     for p in (0, 1, 2, 3, INF):
