@@ -149,12 +149,12 @@ struct Lgamma {
     return math::lgamma(x);
   }
   // Of double both are long, and computed once where they are inlined.
-  template <class T>
+  template <class T, class = if_float<T>>
   STRIDED_INLINE static bool is_usual(T x) {
     return math::has_usual_lgamma(x);
   }
-  template <class T>
-  STRIDED_INLINE static auto usual(T x) -> decltype(math::lgamma_usual(x)) {
+  template <class T, class = if_float<T>>
+  STRIDED_INLINE static T usual(T x) {
     return math::lgamma_usual(x);
   }
   template <int I, class V>
