@@ -90,7 +90,7 @@ struct Gelu {
           .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T x) {
-    return math::times_normal_law<false>(x);
+    return x * math::normal_law(x).hi;
   }
   template <class T, class = std::enable_if_t<std::is_same_v<T, float>>>
   static bool is_usual(T x) {
@@ -98,7 +98,7 @@ struct Gelu {
   }
   template <class T, class = std::enable_if_t<std::is_same_v<T, float>>>
   static T usual(T x) {
-    return math::times_normal_law<true>(x);
+    return x * math::normal_law_usual(x).hi;
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {

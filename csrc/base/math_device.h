@@ -57,10 +57,6 @@ STRIDED_HD Pair<float> normal_law(float x) { return {0.5f * ::erfcf(x * -0.70710
 STRIDED_HD Pair<double> normal_law(double x) {
   return {0.5 * ::erfc(x * -0.70710678118654752440), ::exp(-0.5 * x * x)};
 }
-template <bool, class T>
-STRIDED_HD T times_normal_law(T x) {
-  return x * normal_law(x).hi;
-}
 
 }  // namespace math
 }  // namespace STRIDED_ISA

@@ -586,47 +586,21 @@ STRIDED_INLINE_HD Pair<double> normal_law(double x) {
 // Pure float: for a = |x| the function at -a is exp(-a^2 / 2) P(t) / (1 + a / k) with t = (a - k) / (a + k), after
 // Shepherd and Laframboise as above; k = 19/4 takes the shortest P (degree 8 for an error of 1.3e-8). Beyond 15 it is
 // zero.
-//
-// The function at -a for 0 <= a <= 15, and exp(-a^2 / 2), whose exponent is rounded once, when n log(2) is taken from
-// it.
 template <bool kUsual>
-STRIDED_HD Pair<float> normal_tail(float a) {
-  const float half = -0.5f * a, square = half * a, t = mul_add(square, F32::log2e, F32::magic), n = t - F32::magic;
-  const float r = mul_add(n, -F32::ln2_rest, mul_add(half, a, n * -F32::ln2_short));
-  float power = 1.0f + mul_add(r * r, F32::exp_tail(r), r);
-  if constexpr (kUsual) {
-    power *= power_of_two<F32>(t);
-  } else {
-    const Pair<float> factor = power_of_two_factors<F32>(n, t);
-    power *= factor.hi * zero_below(square, F32::exp_low, factor.lo);
-  }
+STRIDED_HD Pair<float> normal_law_impl(float x) {
+  const float size = abs(x), a = !kUsual && size > 15.0f ? 15.0f : size;
+  const float half = -0.5f * a, square = half * a, short_power = exp_plain<F32, kUsual>(square);
+  const float power = mul_add(short_power, product_minus(half, a, square), short_power);
   const float inverse = 4.75f / (a + 4.75f);
   const float tail = poly(mul_add(inverse, -2.0f, 1.0f), 0.161350802f, -0.137597755f, 0.0993819833f, -0.0598281771f,
                           0.029075129f, -0.0106586702f, 0.00243016658f, 4.75637462e-05f, -0.000275123282f) *
                      inverse * power;
-  return {tail, power};
-}
-template <bool kUsual>
-STRIDED_HD Pair<float> normal_law_impl(float x) {
-  const float a = abs(x);
-  const Pair<float> tail = normal_tail<kUsual>(!kUsual && a > 15.0f ? 15.0f : a);
-  return {x > 0.0f ? 1.0f - tail.hi : tail.hi, tail.lo};
+  return {x > 0.0f ? 1.0f - tail : tail, power};
 }
 STRIDED_HD Pair<float> normal_law(float x) { return normal_law_impl<false>(x); }
 // Where nothing underflows.
 STRIDED_HD bool has_usual_normal_law(float x) { return abs(x) < 12.75f; }
 STRIDED_HD Pair<float> normal_law_usual(float x) { return normal_law_impl<true>(x); }
-// x times the function at x: max(x, 0) less |x| times the tail.
-template <bool kUsual>
-STRIDED_HD float times_normal_law(float x) {
-  const float a = abs(x), tail = normal_tail<kUsual>(!kUsual && a > 15.0f ? 15.0f : a).hi;
-  const float value = copysign(mul_add(-a, tail, x > 0.0f ? x : 0.0f), x);
-  return !kUsual && x > 15.0f ? x : value;
-}
-template <bool kUsual>
-STRIDED_HD double times_normal_law(double x) {
-  return x * normal_law(x).hi;
-}
 
 }  // namespace math
 }  // namespace STRIDED_ISA
