@@ -148,7 +148,7 @@ struct Lgamma {
   STRIDED_HD static T fwd(T x) {
     return math::lgamma(x);
   }
-  // Of double both are long, and computed once where they are inlined.
+  // Of double is_usual computes usual: inlined, they do so once.
   template <class T, class = if_float<T>>
   STRIDED_INLINE static bool is_usual(T x) {
     return math::has_usual_lgamma(x);

@@ -94,7 +94,7 @@ struct SamplePlan {
 };
 
 // Sums of blocks at their places: columns (planes, kernel..., blocks...) are added to images `out` of zeros (planes,
-// size...). Both contiguous. What falls into the padding is left out. Axes that are absent stand first.
+// size...). Both contiguous. What falls into the padding is left out. Fewer axes stand last.
 struct FoldPlan {
   static constexpr int kMost = 3;
 

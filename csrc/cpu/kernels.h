@@ -198,7 +198,7 @@ struct PointKernels {  // blocks are of SamplePlan::kBlock points
 };
 using PoolKernel = void (*)(const PoolPlan& plan, int64_t begin, int64_t end);            // rows of outputs
 using LabelSumsKernel = void (*)(const LabelSumsPlan& plan, int64_t begin, int64_t end);  // sequences
-struct DistanceKernels {                                                                  // rows of x
+struct DistanceKernels {                                                                  // begin and end: rows of x
   void (*values)(const DistancePlan& plan, int64_t begin, int64_t end) = nullptr;
   void (*gradient)(const DistanceGradientPlan& plan, int64_t begin, int64_t end) = nullptr;
 };
