@@ -148,7 +148,7 @@ struct Log1p {
   }
   template <class T, class = if_float<T>>
   static bool is_usual(T x) {
-    return math::has_usual_log1p(x);
+    return (x > T(-1)) & (x < math::infinity<T>());
   }
   template <class T, class = if_float<T>>
   static T usual(T x) {

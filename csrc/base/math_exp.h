@@ -339,15 +339,12 @@ STRIDED_HD T log_of(const Scaled<T>& v, T c) {
   const T f = v.m - T(1);
   return log_pair(v.k, f, mul_add(c, mul_add(f, f, -f), log_rest(f)) + c).hi;
 }
-// Below it the reciprocal of a power of two that is as large has an exponent.
+// log(x + c), c a correction below ulp(x), x a positive normal number.
 template <class T>
-constexpr T kLargePower = sizeof(T) == 4 ? T(0x1p126) : T(0x1p1022);
-// log(x + c), c a correction below ulp(x), x a positive normal number; if it is usual, below kLargePower.
-template <bool kUsual = false, class T>
 STRIDED_HD T log_with(T x, T c) {
   const Scaled<T> v = split_exponent<true>(x);
   const T scale = from_bits<T>(to_bits(v.m) - to_bits(x) + to_bits(T(1)));  // 2^-k
-  return log_of(v, kUsual || x < kLargePower<T> ? c * scale : T(0));
+  return log_of(v, x < T(0x1p60) ? c * scale : T(0));
 }
 // log(m 2^k) in the base whose logarithm of two is two_short + two_rest and whose log(e) is unit + unit_lo.
 template <class T>
@@ -377,18 +374,10 @@ STRIDED_HD T log_special(T x, T value) {
 }
 
 // log(1 + x) for -1 < x < infinity: the rounding error of 1 + x is carried along.
-template <bool kUsual, class T>
-STRIDED_HD T log1p_impl(T x) {
-  const Pair<T> u = two_sum(T(1), x);
-  return copysign(log_with<kUsual>(u.hi, u.lo), x);
-}
-template <class T>
-STRIDED_HD bool has_usual_log1p(T x) {
-  return (x > T(-1)) & (x < kLargePower<T>);
-}
 template <class T>
 STRIDED_HD T log1p_usual(T x) {
-  return log1p_impl<true>(x);
+  const Pair<T> u = two_sum(T(1), x);
+  return copysign(log_with(u.hi, u.lo), x);
 }
 
 // log of a sum, about x + sqrt(x^2) >= 1 and not rounded: where x is far it is 2 x to all digits that count.
@@ -576,7 +565,7 @@ STRIDED_HD T log10_usual(T x) {
 }
 template <class T>
 STRIDED_HD T log1p(T x) {
-  const T value = log_special(T(1) + x, log1p_impl<false>(x));
+  const T value = log_special(T(1) + x, log1p_usual(x));
   return (x == T(0)) | (x == infinity<T>()) ? x : value;
 }
 
