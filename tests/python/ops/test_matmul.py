@@ -91,6 +91,51 @@ def test_integers_wrap():
     assert (big @ big).tolist() == [[(2**63 + 5) ** 2 % 2**64]]
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int32", "int16", "uint8"])
+@pytest.mark.parametrize("m, k, n", [(1, 40, 1), (3, 5, 4), (30, 40, 1), (70, 65, 33), (19, 600, 50), (130, 64, 9)])
+def test_integers_of_all_bits_wrap(dtype, m, k, n):
+    bits = np.iinfo(dtype)
+    rng = np.random.default_rng(m)
+    a, b = (rng.integers(bits.min, bits.max, shape, dtype, endpoint=True) for shape in ((m, k), (k, n)))
+    x, y = torch.from_numpy(a), torch.from_numpy(b)
+    with np.errstate(over="ignore"):
+        want = np.matmul(a, b)
+    assert np.array_equal((x @ y).numpy(), want)
+    assert np.array_equal(torch.addmm(torch.from_numpy(want), x, y, beta=-1, alpha=3).numpy(), want * 3 - want)
+
+
+# A row ends anywhere in a vector, and what lies behind it is not read as a part of it.
+@pytest.mark.parametrize("dtype", FLOATING + ["int64", "int16"])
+@pytest.mark.parametrize(
+    "m, k",
+    [(1, 1), (2, 3), (3, 5), (4, 7), (5, 8), (6, 9), (7, 15), (8, 16), (9, 17), (13, 31), (32, 32), (33, 33), (64, 100),
+     (3, 523), (523, 3), (67, 513)],
+)  # fmt: skip
+def test_matrices_within_others_times_vectors(dtype, m, k):
+    outside = 77 if dtype.startswith("int") else float("nan")
+    (a, na), (v, nv), (w, nw) = sample((m, k), dtype, 5), sample((k,), dtype, 6), sample((m,), dtype, 7)
+    around = torch.full((m + 2, k + 7), outside, dtype=a.dtype)
+    inner = around[1:-1, 3:-4]
+    inner.copy_(a)
+    for x in (inner, around.t().contiguous().t()[1:-1, 3:-4]):
+        check(x @ v, na @ nv, dtype, k)
+        check(w @ x, nw @ na, dtype, m)
+        check(x @ v[:, None], na @ nv[:, None], dtype, k)
+    batch = torch.stack([inner, inner + 1]) @ torch.stack([v, v])[..., None]
+    check(batch[0, :, 0], na @ nv, dtype, k)
+
+
+# B is read where it lies while it is small enough; its rows are whole vectors, or not.
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("m, k, n", [(100, 130, 208), (180, 180, 180), (97, 300, 144), (300, 150, 256)])
+def test_middle_sizes(dtype, m, k, n):
+    (a, na), (b, nb) = sample((m, k), dtype, 8), sample((k, n), dtype, 9)
+    check(a @ b, na @ nb, dtype, k)
+    outside = torch.full((k, n + 24), float("nan"), dtype=a.dtype)
+    outside[:, 8 : n + 8] = b
+    check(a @ outside[:, 8 : n + 8], na @ nb, dtype, k)
+
+
 def layouts(x):
     """Views with the values of x, laid out in every way there is."""
     yield "contiguous", x
