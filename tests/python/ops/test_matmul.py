@@ -35,7 +35,7 @@ def test_matmul(shapes, dtype):
 
 
 # Many rows by few columns, either way round: sums along vectors, of whole and of broken ones, of parts of 8192 steps.
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("k", [64, 71, 128, 300, 8192 + 40])
 def test_few_columns(dtype, k):
     dtype, rng = getattr(torch, dtype), np.random.default_rng(0)
