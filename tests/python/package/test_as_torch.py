@@ -307,6 +307,27 @@ for chunks in (1, 2, 5):
     )
 
 
+def test_functorch_compile_has_what_needs_no_compiler():
+    run(
+        "-c",
+        """
+from functorch.compile import config, make_boxed_compiler, make_boxed_func, nop
+from torch._functorch import aot_autograd
+assert aot_autograd.make_boxed_func is make_boxed_func
+boxed = make_boxed_func(max)
+assert boxed([1, 3]) == 3 and boxed._boxed_call and boxed.__name__ == "max"
+compiled = make_boxed_compiler(nop)(min, [])
+assert compiled([1, 3]) == 1 and compiled._boxed_call
+try:
+    from functorch.compile import aot_function
+except ImportError as error:
+    assert "aot_function" in str(error)
+else:
+    raise AssertionError
+""",
+    )
+
+
 def test_torch_xla_is_there_only_where_it_is_asked_for(monkeypatch):
     monkeypatch.delenv("STRIDED_PJRT_PLUGIN", raising=False)
     monkeypatch.delenv("PJRT_DEVICE", raising=False)
