@@ -87,3 +87,10 @@ def test_tangents_of_largest_rows_and_of_padding():
         assert fw.unpack_dual(bags).tangent.tolist() == [[1.0, 1.0, 1.0]]
         rows = F.embedding(strided.tensor([0, 1]), dual, padding_idx=1)  # padding has no gradient backwards alone
         assert fw.unpack_dual(rows).tangent.tolist() == [[1.0, 1.0, 1.0]] * 2
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("starts", [[0, 3, 2], [0, -1]])
+def test_bags_that_end_before_they_begin(starts, mode):
+    with pytest.raises(RuntimeError, match="embedding_bag: offsets must not decrease, got"):
+        F.embedding_bag(strided.tensor([0, 1, 2, 3]), strided.ones(4, 2), strided.tensor(starts), mode=mode)

@@ -217,6 +217,9 @@ ONE_BY_ONE = {
     "adaptive_avg_pool3d": lambda t, x: t.nn.functional.adaptive_avg_pool3d(
         t.ones(2, 3, 4, 4, 4).contiguous(memory_format=t.channels_last_3d), 1
     ),
+    "adaptive_max_pool3d": lambda t, x: t.nn.functional.adaptive_max_pool3d(
+        t.ones(2, 3, 4, 4, 4).contiguous(memory_format=t.channels_last_3d), 1
+    ),
     "interpolate": lambda t, x: t.nn.functional.interpolate(x, (1, 1), mode="bilinear"),
     "pad": lambda t, x: t.nn.functional.pad(x, (-1, -2, -1, -2)),
     "to": lambda t, x: t.ones(2, 3, 1, 1).to(memory_format=t.channels_last),

@@ -206,7 +206,13 @@ def _bags(input, offsets, include_last_offset):
         raise RuntimeError("include_last_offset: number of offset should be at least 1")
     ends = offsets[1:] if include_last_offset else strided.cat([offsets[1:], offsets.new_tensor([len(input)])])
     starts = offsets[:-1] if include_last_offset else offsets
-    return strided.arange(len(starts), device=input.device).repeat_interleave((ends - starts).long()), len(starts)
+    lengths = (ends - starts).long()
+    try:
+        return strided.arange(len(starts), device=input.device).repeat_interleave(lengths), len(starts)
+    except RuntimeError:
+        if not bool((lengths < 0).any()):
+            raise
+        raise RuntimeError(f"embedding_bag: offsets must not decrease, got {offsets.tolist()}") from None
 
 
 def _equal_bags(input, weight, scale_grad_by_freq, mode, factors, sparse):

@@ -38,6 +38,12 @@ def in_order_of(made: Tensor, x: Tensor, volumes: bool = True) -> Tensor:
     return made if order is None else made.to(memory_format=order)
 
 
+def in_rows(made: Tensor) -> Tensor:
+    """The same numbers with the strides of a new tensor, also for axes of one element, whose strides say nothing."""
+    usual = strided.empty(made.shape, device="meta").stride()
+    return made if made.stride() == usual else made.clone(memory_format=strided.contiguous_format)
+
+
 def in_order_of_lines(made: Tensor, x: Tensor) -> Tensor:
     """As in_order_of for a batch of lines, which PyTorch takes for planes of one row: (batch, channels, 1, length)."""
     return in_order_of(made.unsqueeze(-2), x.unsqueeze(-2)).squeeze(-2) if x.ndim == 3 else made

@@ -14,7 +14,7 @@ from ... import _C
 from ..._calls.overrides import shown_as
 from .._tuples import _ints
 from ._compiled import compiled
-from ._order import in_order_of, in_order_of_lines
+from ._order import in_order_of, in_order_of_lines, in_rows
 from ._pool import _avg_pool, _max_pool
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _adaptive_max_pool(axes, input, output_size):
     else:
         made = _uneven_max_pool(axes, input, size)
     if axes == 3:
-        return tuple(part.contiguous() for part in made)
+        return tuple(in_rows(part) for part in made)
     return tuple((in_order_of_lines if axes == 1 else in_order_of)(part, input) for part in made)
 
 
