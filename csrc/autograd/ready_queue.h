@@ -1,4 +1,5 @@
-// The nodes that gradients have arrived at and that have not run yet, newest first.
+// The nodes that gradients have arrived at and that have not run yet, newest first. A leaf has the number of the first
+// node that used it, and runs right after it; leaves of one number run in the order in which their last gradients arrived.
 #pragma once
 
 #include <algorithm>
@@ -78,17 +79,24 @@ class ReadyQueue {
       waiting_[at - 1].node = node;
       waiting_[at - 1].grads.resize(static_cast<size_t>(node->num_outputs()));
       where_.set(node.get(), at);
-      heap_.push_back({node->sequence, at});
-      std::push_heap(heap_.begin(), heap_.end());
+      const bool is_leaf = node->is_accumulator();
+      waiting_[at - 1].is_leaf = is_leaf;
+      push({node->sequence << 1 | !is_leaf, waiting_[at - 1].arrival = arrivals_++, at});
+    } else if (waiting_[at - 1].is_leaf) {
+      waiting_[at - 1].arrival = arrivals_++;
     }
     return waiting_[at - 1].grads[static_cast<size_t>(input)];
   }
   // Takes out the newest node. False when there is none.
   bool pop(Ref<Node>* node, TensorList* grads) {
     if (heap_.empty()) return false;
-    std::pop_heap(heap_.begin(), heap_.end());
-    const int32_t at = heap_.back().second;
-    heap_.pop_back();
+    Place first = pop_first();
+    while (first.arrival != waiting_[first.at - 1].arrival) {  // later gradients arrived
+      first.arrival = waiting_[first.at - 1].arrival;
+      push(first);
+      first = pop_first();
+    }
+    const int32_t at = first.at;
     Waiting& w = waiting_[at - 1];
     where_.erase(w.node.get());
     *node = std::move(w.node);
@@ -102,9 +110,28 @@ class ReadyQueue {
   struct Waiting {
     Ref<Node> node;
     TensorList grads;
+    uint32_t arrival = 0;
+    bool is_leaf = false;
   };
   std::vector<Waiting> waiting_;
-  std::vector<std::pair<uint64_t, int32_t>> heap_;
+  struct Place {
+    uint64_t key;
+    uint32_t arrival;
+    int32_t at;
+    bool operator<(const Place& other) const { return key != other.key ? key < other.key : arrival > other.arrival; }
+  };
+  void push(const Place& place) {
+    heap_.push_back(place);
+    std::push_heap(heap_.begin(), heap_.end());
+  }
+  Place pop_first() {
+    std::pop_heap(heap_.begin(), heap_.end());
+    const Place first = heap_.back();
+    heap_.pop_back();
+    return first;
+  }
+  std::vector<Place> heap_;
+  uint32_t arrivals_ = 0;
   std::vector<int32_t> free_;
   PointerMap where_;  // node -> index in waiting_, plus one
 };

@@ -13,6 +13,7 @@
 #include "ops/named_formula.h"
 #include "ops/saved_tensor.h"
 #include "tensor/graph.h"
+#include "tensor/graph_age.h"
 
 namespace strided {
 
@@ -109,7 +110,7 @@ class LambdaNode : public Node {
 // The end of the graph at a leaf: adds to leaf.grad.
 class AccumulateGrad : public Node {
  public:
-  explicit AccumulateGrad(const Tensor& leaf) : leaf_(leaf) {
+  explicit AccumulateGrad(const Tensor& leaf) : Node(next_node_number() - 1), leaf_(leaf) {
     set_output(0, leaf);
     set_gradient_dtype(gradient_dtype(leaf));
   }

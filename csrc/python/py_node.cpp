@@ -131,7 +131,10 @@ PyObject* node_variable(PyObject* o, void*) {
 }
 PyObject* node_requires_grad(PyObject*, void*) { Py_RETURN_TRUE; }
 PyObject* node_sequence(PyObject* o, PyObject*) {
-  return guarded<PyObject*>(nullptr, [&] { return PyLong_FromUnsignedLongLong(node_of(o).sequence); });
+  return guarded<PyObject*>(nullptr, [&] {
+    const Node& node = node_of(o);
+    return PyLong_FromUnsignedLongLong(node.is_accumulator() ? UINT64_MAX : node.sequence);  // as in PyTorch
+  });
 }
 // As PyTorch shows what its nodes saved: integers without a sign, so that -1 is 2**64 - 1; None for no tensor.
 struct WrapSaved {

@@ -57,7 +57,8 @@ AutogradMeta::~AutogradMeta() {
 
 uint64_t next_node_number() { return next_sequence.load(std::memory_order_relaxed); }
 
-Node::Node() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {
+Node::Node() : Node(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+Node::Node(uint64_t sequence) : sequence(sequence) {
   if (make_trace) hooks().trace = make_trace();
 }
 
@@ -89,7 +90,7 @@ NodeHooks& Node::hooks() {
 void Node::add_edge(Edge edge) {
   if (edge.node) {
     forward_only = edge.node->forward_only && (forward_only || !leads_);
-    // Taking the edge may have made the node it leads to, which must be the older one.
+    // Taking the edge may have made the node it leads to, which must not be the newer one.
     if (edge.node->sequence > sequence) sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
   }
   leads_ = leads_ || edge.node;

@@ -60,6 +60,7 @@ class Node : public RefCounted {
   static constexpr bool kMayBeRevived = true;  // an accumulator, by the leaf that knows it
   Node();
   ~Node() override;
+  explicit Node(uint64_t sequence);
   const char* name() const { return shown_as ? shown_as : own_name(); }  // "MulBackward0"
   virtual const char* own_name() const = 0;
   // One gradient for each edge of `next` (undefined: none). An incoming gradient is undefined when nothing flowed
@@ -92,7 +93,7 @@ class Node : public RefCounted {
   NodeHooks* hooks_or_null() const { return hooks_.get(); }
 
   SmallVector<Edge, 2> next;
-  uint64_t sequence;          // later nodes run first
+  uint64_t sequence;          // later nodes run first; an accumulator has the number of the newest node before it
   bool forward_only = false;  // leads only to dual tensors of forward-mode differentiation
   void* py_object = nullptr;  // the Python object that shows this node, not owned
   // Of the last node of a function that is made of others: what PyTorch calls its one node. Lives for ever.

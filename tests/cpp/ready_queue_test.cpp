@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "ops/factory.h"
+#include "ops/record.h"
 
 namespace strided {
 namespace {
@@ -87,6 +88,23 @@ TEST(ReadyQueue, NewestFirstAndOneSlotForEachOutput) {
   grads.clear();
   for (const auto& n : nodes) ASSERT_EQ(n->use_count(), 1);  // the frontier holds none any more
   EXPECT_EQ(like.impl()->use_count(), 1);
+}
+
+TEST(ReadyQueue, LeavesComeAfterTheNodeThatFirstUsedThemInTheOrderOfTheirGradients) {
+  Tensor a = zeros({2}, DType::Float32), b = zeros({2}, DType::Float32);
+  for (Tensor* leaf : {&a, &b}) autograd_meta(*leaf).requires_grad = true;
+  const Ref<Node> older(new Dummy(1, a)), node(new Dummy(1, a));
+  for (const Tensor& leaf : {a, b}) node->add_edge(gradient_edge(leaf));
+  const Ref<Node> newer(new Dummy(1, a));
+  ReadyQueue queue;
+  const Ref<Node> order[] = {newer, node, node->next[1].node, node->next[0].node, older};
+  for (const int i : {2, 4, 1, 3, 0}) queue.slot(order[i], 0);
+  Ref<Node> next;
+  TensorList grads;
+  for (const Ref<Node>& expected : order) {
+    ASSERT_TRUE(queue.pop(&next, &grads));
+    EXPECT_EQ(next, expected);
+  }
 }
 
 }  // namespace

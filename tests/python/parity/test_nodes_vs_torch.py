@@ -233,3 +233,44 @@ def test_the_node_that_a_pass_has_come_to():
 @pytest.mark.parametrize("name", ["data", "grad", "_backward_hooks"])
 def test_attributes_are_deleted_as_there(name):
     assert outcome(strided, lambda t: delattr(leaf(t), name)) == outcome(torch, lambda t: delattr(leaf(t), name))
+
+
+def small_network(t, watched):
+    functional = t.nn.functional
+    w, b, scale, shift = (watched(name, *shape) for name, shape in zip("wbsh", ((4, 3), (4,), (4,), (4,))))
+    return functional.layer_norm(functional.linear(t.ones(2, 3), w, b).exp(), (4,), scale, shift)
+
+
+GRAPHS = {
+    "two leaves of one node": lambda t, leaf: leaf("a", 2) + leaf("b", 2),
+    "a leaf for each node": lambda t, leaf: leaf("a", 2) * leaf("b", 2) * leaf("c", 2),
+    "three leaves of one node": lambda t, leaf: t.addmm(leaf("a", 2, 2), leaf("b", 2, 2), leaf("c", 2, 2)),
+    "leaves of two branches": lambda t, leaf: (leaf("a", 2) + leaf("b", 2)) * (leaf("c", 2) + leaf("d", 2)),
+    "a list": lambda t, leaf: t.stack([leaf("a", 2), leaf("b", 2), leaf("c", 2)]),
+    "a leaf used twice": lambda t, leaf: (lambda a: leaf("b", 2) * a * leaf("c", 2) * a)(leaf("a", 2)),
+    "a leaf used by the first and the last node": lambda t, leaf: (lambda a: (a * leaf("b", 2)).exp() + a)(leaf("a", 2)),
+    "a network": small_network,
+}
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_order_in_which_leaves_get_their_gradients(graph):
+    orders = []
+    for t in BOTH:
+        order = []
+
+        def leaf(name, *shape, t=t, order=order):
+            made = t.ones(shape).requires_grad_()
+            made.register_hook(lambda g: order.append(f"gradient of {name}"))
+            made.register_post_accumulate_grad_hook(lambda made: order.append(name))
+            return made
+
+        GRAPHS[graph](t, leaf).sum().backward()
+        orders.append(order)
+    assert orders[0] == orders[1]
+
+
+def test_the_number_of_a_leaf_s_node_is_the_largest():
+    for t in BOTH:
+        y = t.ones(2, requires_grad=True).exp()
+        assert y.grad_fn.next_functions[0][0]._sequence_nr() == 2**64 - 1 > y.grad_fn._sequence_nr()
