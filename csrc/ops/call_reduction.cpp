@@ -62,6 +62,12 @@ struct Table {
       def.check = CheckOf<Op>::value;
       def.node_name[0] = node_name(Op::info.name, '0');
       def.node_name[1] = node_name(Op::info.name, Op::info.numbered ? '1' : '0');
+      for (const bool listed : {false, true}) {
+        const bool inputs = saves_inputs(Op::info.saves);
+        def.saved_names[listed] =
+            concat(listed || !Op::info.numbered ? "dim keepdim" : "- -", inputs ? " self" : " -",
+                   saves_output(Op::info.saves) ? " result" : " -", inputs ? " -" : " self_sym_sizes");
+      }
       for_each(LoopDTypes{}, [&](auto type, int) { describe<Op>(def, type); });
       // Dtypes without loops: those of another dtype serve.
       for (int t = 0; t < kNumDTypes; ++t) {

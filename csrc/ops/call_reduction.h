@@ -17,6 +17,7 @@ struct ReductionDef {
   DType out_dtype[2][kNumDTypes];  // of the results for each dtype reduced
   void (*check)(double param);     // null: any
   std::string node_name[2];        // "SumBackward0", and its name when axes are listed
+  std::string saved_names[2];  // what these show: "dim keepdim self result self_sym_sizes", '-' for what they do not
 };
 const ReductionDef& reduction_def(int reduction_id);
 

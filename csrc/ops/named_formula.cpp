@@ -5,6 +5,8 @@
 namespace strided {
 namespace {
 
+constexpr std::string_view kNotShown = "-";
+
 template <class F>
 void for_each_name(const char* names, F f) {
   for (std::string_view rest = names; !rest.empty();) {
@@ -19,7 +21,7 @@ void for_each_name(const char* names, F f) {
 int place_of_name(const char* names, const char* name) {
   int place = 0, found = -1;
   for_each_name(names, [&](std::string_view each) {
-    if (each == name) found = place;
+    if (each == name && each != kNotShown) found = place;
     ++place;
   });
   return found;
@@ -27,7 +29,9 @@ int place_of_name(const char* names, const char* name) {
 
 std::vector<std::string> names_in(const char* names) {
   std::vector<std::string> out;
-  for_each_name(names, [&](std::string_view each) { out.emplace_back(each); });
+  for_each_name(names, [&](std::string_view each) {
+    if (each != kNotShown) out.emplace_back(each);
+  });
   return out;
 }
 

@@ -46,6 +46,25 @@ template <class... Op>
 bool is_one_of(int id, List<Op...>) {
   return ((id == elementwise_id<Op>) || ...);
 }
+// What a signature's text says: "float alpha=1, *, int n" has alpha and n.
+struct Argument {
+  std::string type, name;
+};
+std::vector<Argument> arguments_of(std::string_view text) {
+  std::vector<Argument> out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(", "), text.size());
+    std::string_view each = text.substr(0, text.substr(0, end).find('='));
+    each = each.substr(0, end);
+    text.remove_prefix(std::min(end + 2, text.size()));
+    const size_t space = each.rfind(' ');
+    if (each == "*") continue;
+    out.push_back({std::string(space == each.npos ? "" : each.substr(0, space)),
+                   std::string(space == each.npos ? each : each.substr(space + 1))});
+  }
+  return out;
+}
+
 bool is_steady(int id) { return is_one_of(id, List<Relu, Hardtanh, Threshold, Softshrink, Hardshrink>{}); }
 
 }  // namespace
@@ -104,22 +123,57 @@ void ElementwiseNode::release_saved() {
   if (out_.defined()) out_.release();
 }
 
-const SavedTensor* ElementwiseNode::saved_as(const char* what) const {
-  for (int i = 0; i < 3; ++i) {
-    const SavedTensor& saved = i < 2 ? in_[i] : out_;
-    if (std::strcmp(what, kSavedNames[i]) == 0 && saved.was_saved()) return &saved;
+struct ElementwiseNode::Shown {
+  std::string name;
+  const SavedTensor* tensor;  // null: `value`
+  SavedValue value;
+};
+
+// By the names of the arguments.
+std::vector<ElementwiseNode::Shown> ElementwiseNode::shown() const {
+  std::vector<Shown> out;
+  const Info& info = *op_.info;
+  if (shown_as || (op_.id == elementwise_id<Div> && !is_tensor_[0])) return out;  // another function's name
+  if (saves_inputs(info.saves)) {
+    unsigned reads = 0;
+    for (int i = 0; i < op_.arity; ++i) reads |= op_.reads[i];
+    const std::vector<Argument> operands = arguments_of(info.operands ? info.operands : "input, other");
+    for (int i = 0; i < op_.arity; ++i) {
+      if (!(reads >> i & 1)) continue;
+      std::string name = operands[i].name == "input" ? "self" : operands[i].name;
+      SavedValue number;
+      if (!is_tensor_[i])
+        number = info.operands ? SavedValue(scalar_[i])
+                               : SavedValue(full(Dims(), scalar_[i], scalar_[i].dtype(DType::Float64)));
+      out.push_back({std::move(name), in_[i].was_saved() ? &in_[i] : nullptr, std::move(number)});
+    }
   }
-  return nullptr;
+  if (out_.was_saved()) out.push_back({"result", &out_, {}});
+  int k = 0;
+  for (const Argument& p : arguments_of(info.params)) {
+    const double v = params_[k++];
+    SavedValue value;
+    if (!is_none(v))
+      value = p.type == "bool"  ? SavedValue(v != 0)
+              : p.type == "int" ? SavedValue(static_cast<int64_t>(v))
+                                : SavedValue(Scalar(v));
+    out.push_back({p.name, nullptr, std::move(value)});
+  }
+  // The factor of the second operand has a node of its own.
+  if (is_one_of(op_.id, List<Add, Sub>{})) out.push_back({"alpha", nullptr, SavedValue(int64_t{1})});
+  return out;
 }
 bool ElementwiseNode::find_saved(const char* what, SavedValue* out) {
-  const SavedTensor* saved = saved_as(what);
-  if (saved) *out = saved->get();
-  return saved != nullptr;
+  for (Shown& each : shown()) {
+    if (each.name != what) continue;
+    *out = each.tensor ? SavedValue(each.tensor->get()) : std::move(each.value);
+    return true;
+  }
+  return false;
 }
 std::vector<std::string> ElementwiseNode::saved_names() const {
   std::vector<std::string> names;
-  for (const char* name : kSavedNames)
-    if (saved_as(name)) names.emplace_back(name);
+  for (Shown& each : shown()) names.push_back(std::move(each.name));
   return names;
 }
 

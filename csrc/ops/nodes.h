@@ -34,8 +34,8 @@ class ElementwiseNode : public Node {
   void save_output(const Tensor& out);
 
  private:
-  static constexpr const char* kSavedNames[] = {"self", "other", "result"};
-  const SavedTensor* saved_as(const char* what) const;
+  struct Shown;
+  std::vector<Shown> shown() const;
   bool is_power_of_number() const;
   unsigned operands_read() const;  // bit k: the gradients that are wanted read operand k
 
@@ -59,7 +59,7 @@ class LambdaNode : public Node {
   const char* own_name() const override { return name_; }
   TensorList apply(TensorList& grads) override {
     const InUseGuard busy(busy_);
-    if (!f_) saved_tensors_were_freed();
+    if (freed_) saved_tensors_were_freed();
     const CurrentNodeGuard running(this);
     if constexpr (std::is_invocable_v<F, const Tensor&>) {
       return list((*f_)(grads[0]));
@@ -70,13 +70,15 @@ class LambdaNode : public Node {
   // A formula without saved tensors stays, as in PyTorch: the graph may run through it again. Nothing is freed that
   // another pass over the same graph uses at this moment.
   void release_saved() override {
-    if (has_saved_ && busy_ == 0) f_.reset();
+    if (!has_saved_ || busy_ != 0) return;
+    freed_ = true;
+    if constexpr (kIsNamed<F>) f_->release();
+    else f_.reset();
   }
   bool find_saved(const char* what, SavedValue* out) override {
     const int which = place_of_name(shown_names(), what);
     if (which < 0) return false;
     const InUseGuard in_use(busy_);  // a hook of the user may run the backward pass meanwhile
-    if (!f_) saved_tensors_were_freed();
     if constexpr (kIsNamed<F>) *out = f_->value(which, *this);
     return true;
   }
@@ -103,7 +105,7 @@ class LambdaNode : public Node {
   const char* name_;
   const char* saved_names_ = "";
   std::optional<F> f_;
-  bool has_saved_ = false;
+  bool has_saved_ = false, freed_ = false;
   std::atomic<int> busy_{0};
 };
 

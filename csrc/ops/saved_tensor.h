@@ -60,6 +60,10 @@ inline SavedValue saved_value(const Node&, const SavedTensor& t) {
   return t.was_saved() ? SavedValue(t.get()) : SavedValue();
 }
 
+inline void release_value(SavedTensor& t) {
+  if (t.defined()) t.release();
+}
+
 // For a gradient that is wanted or not: was_saved() tells the formula.
 inline SavedTensor saved_if(bool wanted, const Tensor& t) { return wanted ? SavedTensor(t) : SavedTensor(); }
 

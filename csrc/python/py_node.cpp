@@ -141,6 +141,8 @@ struct WrapSaved {
   PyObject* operator()(std::monostate) const { Py_RETURN_NONE; }
   PyObject* operator()(const Tensor& t) const { return t.defined() ? wrap(t) : Py_NewRef(Py_None); }
   PyObject* operator()(bool flag) const { return PyBool_FromLong(flag); }
+  PyObject* operator()(const Scalar& number) const { return wrap(number); }
+  PyObject* operator()(const std::string& text) const { return checked(PyUnicode_FromString(text.c_str())); }
   PyObject* operator()(int64_t i) const { return checked(PyLong_FromUnsignedLongLong(static_cast<uint64_t>(i))); }
   PyObject* operator()(const Dims& list) const {
     return tuple(list.size(), [&](size_t i) { return (*this)(list[i]); });

@@ -10,6 +10,7 @@
 
 #include "base/ref.h"
 #include "base/small_vector.h"
+#include "core/scalar.h"
 #include "tensor/tensor.h"
 
 namespace strided {
@@ -53,14 +54,14 @@ struct NodeHooks {
 };
 
 // What node._saved_dim and its like show; nothing: None. Tensors that are not defined are None too.
-using SavedValue = std::variant<std::monostate, Tensor, std::vector<Tensor>, int64_t, Dims, bool>;
+using SavedValue = std::variant<std::monostate, Tensor, std::vector<Tensor>, int64_t, Dims, bool, Scalar, std::string>;
 
 class Node : public RefCounted {
  public:
   static constexpr bool kMayBeRevived = true;  // an accumulator, by the leaf that knows it
   Node();
-  ~Node() override;
   explicit Node(uint64_t sequence);
+  ~Node() override;
   const char* name() const { return shown_as ? shown_as : own_name(); }  // "MulBackward0"
   virtual const char* own_name() const = 0;
   // One gradient for each edge of `next` (undefined: none). An incoming gradient is undefined when nothing flowed

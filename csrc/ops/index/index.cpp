@@ -172,6 +172,9 @@ class SavedIndices {
     }
     return out;
   }
+  void release() {
+    for (SavedTensor& s : saved_) s.release();
+  }
 
  private:
   std::vector<SavedTensor> saved_;
@@ -183,6 +186,8 @@ SavedValue saved_value(const Node&, const SavedIndices& saved) {
   for (const auto& entry : saved.get()) out.push_back(entry.value_or(Tensor()));
   return out;
 }
+
+void release_value(SavedIndices& saved) { saved.release(); }
 
 // The gradient of values that had more (leading, dropped) axes than the place they were put.
 Tensor with_axes(const Tensor& g, int ndim) {

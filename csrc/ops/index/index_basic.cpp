@@ -115,6 +115,7 @@ class BasicIndexFormula {
  public:
   BasicIndexFormula(const Dims& shape, const BasicIndex& steps) : shape_(shape), steps_(steps) {}
   Tensor operator()(const Tensor& g) const { return basic_put_(zeros(shape_, g.dtype(), g.device()), steps_, g); }
+  void release() {}
   const char* names() const { return shown_step(shape_, steps_).names; }
   SavedValue value(int which, const Node&) const {
     const int last = last_step(shape_, steps_);

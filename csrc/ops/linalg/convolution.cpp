@@ -444,7 +444,7 @@ void check_bias(const std::optional<Tensor>& bias, const Tensor& weight, int64_t
 // gradient and the other of the two.
 template <class OfX, class OfWeight>
 Tensor finish(const Tensor& out, const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias, bool batched,
-              OfX of_x, OfWeight of_weight) {
+              const Geometry& g, const std::optional<Dims>& output_padding, OfX of_x, OfWeight of_weight) {
   Dims others = range_of(1, out.ndim());
   others[0] = 0;
   if (bias) {
@@ -456,13 +456,17 @@ Tensor finish(const Tensor& out, const Tensor& x, const Tensor& weight, const st
   const bool with_bias = bias && bias->requires_grad();
   if (needs_grad(x, weight) || (bias && needs_grad(*bias)))
     record("ConvolutionBackward0", out, {x, weight, bias.value_or(Tensor())},
-           [x = saved_if(weight.requires_grad(), x), weight = saved_if(x.requires_grad(), weight), with_bias, others,
-            of_x, of_weight](const Tensor& grad) {
-             return std::vector<Tensor>{
-                 weight.was_saved() && is_gradient_used(0) ? of_x(grad, conj(weight.get())) : Tensor(),
-                 x.was_saved() && is_gradient_used(1) ? of_weight(conj(x.get()), grad) : Tensor(),
-                 with_bias && is_gradient_used(2) ? sum(grad, others) : Tensor()};
-           });
+           NamedFormula{std::tuple(saved_if(weight.requires_grad(), x), saved_if(x.requires_grad(), weight),
+                                   bias ? bias->shape() : Dims{0}, g.stride, g.padding, g.dilation,
+                                   output_padding.has_value(), output_padding.value_or(Dims(g.axes(), 0)), g.groups),
+                        [with_bias, others, of_x, of_weight](const Tensor& grad, const SavedTensor& x,
+                                                             const SavedTensor& weight, const auto&...) {
+                          return std::vector<Tensor>{
+                              weight.was_saved() && is_gradient_used(0) ? of_x(grad, conj(weight.get())) : Tensor(),
+                              x.was_saved() && is_gradient_used(1) ? of_weight(conj(x.get()), grad) : Tensor(),
+                              with_bias && is_gradient_used(2) ? sum(grad, others) : Tensor()};
+                        },
+                        "input weight bias_sym_sizes_opt stride padding dilation transposed output_padding groups"});
   return batched ? out : squeeze(out, {0});
 }
 
@@ -485,7 +489,7 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const std::optiona
   check_bias(bias, weight, weight.size(0));
   g.set_out();
   return finish(
-      unrecorded<forward_of>(x, weight, g), x, weight, bias, input.ndim() == x.ndim(),
+      unrecorded<forward_of>(x, weight, g), x, weight, bias, input.ndim() == x.ndim(), g, {},
       [g](const Tensor& grad, const Tensor& w) { return recorded_input_gradient(grad, w, g); },
       [g](const Tensor& x, const Tensor& grad) { return recorded_weight_gradient(x, grad, g); });
 }
@@ -513,7 +517,7 @@ Tensor transposed_convolution(const Tensor& input, const Tensor& weight, const s
                 ". Calculated output size per channel: ", g.size, ". Output size is too small");
   check_bias(bias, weight, weight.size(1) * groups);
   return finish(
-      unrecorded<input_gradient>(x, weight, g), x, weight, bias, input.ndim() == x.ndim(),
+      unrecorded<input_gradient>(x, weight, g), x, weight, bias, input.ndim() == x.ndim(), g, more,
       [g](const Tensor& grad, const Tensor& w) { return recorded(grad, w, g); },
       [g](const Tensor& x, const Tensor& grad) { return recorded_weight_gradient(grad, x, g); });
 }

@@ -189,13 +189,15 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<bool> b
     }
   }
   if (!needs_grad(x1, x2)) return out;
-  return record(
-      "CdistBackward0", out, {x1, x2},
-      [p, product, s1 = SavedTensor(x1), s2 = SavedTensor(x2), saved = SavedTensor::output(out)](const Tensor& g) {
-        const Tensor x1 = s1.get(), x2 = s2.get(), out = saved.get();
-        if (p == 0 || x1.numel() == 0 || x2.numel() == 0) return std::vector<Tensor>{zeros_like(x1), zeros_like(x2)};
-        return product ? gradients_by_product(g, x1, x2, out) : gradients_by_differences(g, x1, x2, out, p);
-      });
+  auto formula = [product](const Tensor& g, double p, const SavedTensor& s1, const SavedTensor& s2,
+                           const SavedTensor& saved) {
+    const Tensor x1 = s1.get(), x2 = s2.get(), out = saved.get();
+    if (p == 0 || x1.numel() == 0 || x2.numel() == 0) return std::vector<Tensor>{zeros_like(x1), zeros_like(x2)};
+    return product ? gradients_by_product(g, x1, x2, out) : gradients_by_differences(g, x1, x2, out, p);
+  };
+  return record("CdistBackward0", out, {x1, x2},
+                NamedFormula{std::tuple(p, SavedTensor(x1), SavedTensor(x2), SavedTensor::output(out)),
+                             std::move(formula), "p x1 x2 result"});
 }
 
 // ---------------------------------------------------------------- pdist
@@ -239,7 +241,7 @@ Tensor pdist(const Tensor& x, double p) {
              });
   }
   if (!needs_grad(x)) return out;
-  return record("PdistBackward0", out, x, [p, s = SavedTensor(x), saved = SavedTensor::output(out)](const Tensor& g) {
+  auto formula = [](const Tensor& g, double p, const SavedTensor& s, const SavedTensor& saved) {
     const Tensor x = s.get(), out = saved.get();
     Tensor total = zeros_like(x);
     if (p == 0 || x.numel() == 0) return total;
@@ -251,7 +253,10 @@ Tensor pdist(const Tensor& x, double p) {
       total = index_add(index_add(total, 0, i, gd, 1), 0, j, gd, -1);
     });
     return total;
-  });
+  };
+  return record(
+      "PdistBackward0", out, x,
+      NamedFormula{std::tuple(p, SavedTensor(x), SavedTensor::output(out)), std::move(formula), "p self result"});
 }
 
 // ---------------------------------------------------------------- renorm
@@ -268,6 +273,12 @@ struct Renorm {
     STRIDED_CHECK(x.ndim() > 1, RuntimeError, "renorm: input needs at least 2 dimensions, got ", x.ndim(),
                   " dimensions");
     axis = wrap_axis("renorm", dim, x.ndim());
+  }
+  auto formula(const SavedTensor& x, int64_t dim) const {
+    return NamedFormula{
+        std::tuple(x, p, dim, maxnorm),
+        [r = *this](const Tensor& g, const SavedTensor& x, const auto&...) { return r.gradient(g, x.get()); },
+        "self p dim maxnorm"};
   }
   Dims others(const Tensor& x) const {
     Dims axes;
@@ -298,8 +309,7 @@ Tensor renorm(const Tensor& x, double p, int64_t dim, double maxnorm) {
   const Renorm r(x, p, dim, maxnorm);
   const Tensor out = r.forward(x);
   if (!needs_grad(x)) return out;
-  return record("RenormBackward0", out, x,
-                [r, saved = SavedTensor(x)](const Tensor& g) { return r.gradient(g, saved.get()); });
+  return record("RenormBackward0", out, x, r.formula(SavedTensor(x), dim));
 }
 
 Tensor renorm_(const Tensor& self, double p, int64_t dim, double maxnorm) {
@@ -308,8 +318,7 @@ Tensor renorm_(const Tensor& self, double p, int64_t dim, double maxnorm) {
   const SavedTensor old(needs_grad(self) ? clone(self) : Tensor());
   copy_into(self, r.forward(self));
   bump_version(self, "renorm_");
-  return record_inplace("RenormBackward0", self, {self},
-                        [r, old](const Tensor& g) { return r.gradient(g, old.get()); });
+  return record_inplace("RenormBackward0", self, {self}, r.formula(old, dim));
 }
 
 }  // namespace strided

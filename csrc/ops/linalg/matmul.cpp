@@ -122,6 +122,13 @@ bool has_whole_columns(const Tensor& x) {
 
 Tensor gemm_recorded(const Tensor& a, const Tensor& b, DType result);
 
+// Each factor is kept for the gradient of the other.
+template <class F>
+auto both_factors(const Tensor& a, const Tensor& b, F formula, const char* names) {
+  return NamedFormula{std::tuple(saved_if(b.requires_grad(), a), saved_if(a.requires_grad(), b)), std::move(formula),
+                      names};
+}
+
 // a @ b as a gradient: by columns if what it is the gradient of is, so that the gradient of a weight has rows. One of
 // them is a gradient, which may have a wider dtype than the other.
 Tensor gemm_gradient(Tensor a, Tensor b, bool by_columns) {
@@ -140,13 +147,13 @@ Tensor gemm_recorded(const Tensor& a, const Tensor& b, DType result) {
   const Tensor c = gemm_unrecorded(a, b, shape, result);
   if (!needs_grad(a, b)) return c;
   const char* name = c.ndim() == 2 ? "MmBackward0" : "BmmBackward0";
-  return record(name, c, {a, b},
-                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), of_a = has_whole_columns(a),
-                 of_b = has_whole_columns(b)](const Tensor& g) {
-                  return std::vector<Tensor>{
-                      b.was_saved() && is_gradient_used(0) ? gemm_gradient(g, adjoint_of(b.get()), of_a) : Tensor(),
-                      a.was_saved() && is_gradient_used(1) ? gemm_gradient(adjoint_of(a.get()), g, of_b) : Tensor()};
-                });
+  auto formula = [of_a = has_whole_columns(a), of_b = has_whole_columns(b)](const Tensor& g, const SavedTensor& a,
+                                                                            const SavedTensor& b) {
+    return std::vector<Tensor>{
+        b.was_saved() && is_gradient_used(0) ? gemm_gradient(g, adjoint_of(b.get()), of_a) : Tensor(),
+        a.was_saved() && is_gradient_used(1) ? gemm_gradient(adjoint_of(a.get()), g, of_b) : Tensor()};
+  };
+  return record(name, c, {a, b}, both_factors(a, b, std::move(formula), "self mat2"));
 }
 
 void check_scales(DType t, const Scalar& beta, const Scalar& alpha) {
@@ -181,16 +188,18 @@ Tensor addmm_recorded(const char* node, const Tensor& input, const Tensor& a, co
   if (beta.to_bool()) copy_into(c, make_view(input, wide));
   gemm_into(c, a, b, alpha, beta);
   if (!needs_grad(input, a, b)) return c;
-  return record(
-      node, c, {input, a, b},
-      [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), beta, alpha,
-       wants_input = input.requires_grad(), of_a = has_whole_columns(a), of_b = has_whole_columns(b)](const Tensor& g) {
-        const Tensor h = scaled(g, conj(alpha));
-        return std::vector<Tensor>{
-            wants_input ? scaled(g, conj(beta)) : Tensor(),
-            b.was_saved() && is_gradient_used(1) ? gemm_gradient(h, adjoint_of(b.get()), of_a) : Tensor(),
-            a.was_saved() && is_gradient_used(2) ? gemm_gradient(adjoint_of(a.get()), h, of_b) : Tensor()};
-      });
+  auto formula = [wants_input = input.requires_grad(), of_a = has_whole_columns(a), of_b = has_whole_columns(b)](
+                     const Tensor& g, const Scalar& beta, const Scalar& alpha, const SavedTensor& a,
+                     const SavedTensor& b) {
+    const Tensor h = scaled(g, conj(alpha));
+    return std::vector<Tensor>{
+        wants_input ? scaled(g, conj(beta)) : Tensor(),
+        b.was_saved() && is_gradient_used(1) ? gemm_gradient(h, adjoint_of(b.get()), of_a) : Tensor(),
+        a.was_saved() && is_gradient_used(2) ? gemm_gradient(adjoint_of(a.get()), h, of_b) : Tensor()};
+  };
+  return record(node, c, {input, a, b},
+                NamedFormula{std::tuple(beta, alpha, saved_if(b.requires_grad(), a), saved_if(a.requires_grad(), b)),
+                             std::move(formula), c.ndim() == 2 ? "beta alpha mat1 mat2" : "beta alpha batch1 batch2"});
 }
 
 bool meet(const Tensor& a, const Tensor& b) {
@@ -318,11 +327,11 @@ Tensor mv(const Tensor& a, const Tensor& b) {
     out = gemm_unrecorded(a, unsqueeze(b, 1), Dims{a.size(0)});
   }
   if (!needs_grad(a, b)) return out;
-  return record("MvBackward0", out, {a, b},
-                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
-                  return std::vector<Tensor>{b.was_saved() ? unsqueeze(g, 1) * conj(b.get()) : Tensor(),
-                                             a.was_saved() ? mv(adjoint_of(a.get()), g) : Tensor()};
-                });
+  auto formula = [](const Tensor& g, const SavedTensor& a, const SavedTensor& b) {
+    return std::vector<Tensor>{b.was_saved() ? unsqueeze(g, 1) * conj(b.get()) : Tensor(),
+                               a.was_saved() ? mv(adjoint_of(a.get()), g) : Tensor()};
+  };
+  return record("MvBackward0", out, {a, b}, both_factors(a, b, std::move(formula), "self vec"));
 }
 
 Tensor dot(const Tensor& a, const Tensor& b) {
@@ -340,11 +349,11 @@ Tensor dot(const Tensor& a, const Tensor& b) {
     out = gemm_unrecorded(unsqueeze(a, 0), unsqueeze(b, 1), Dims{});
   }
   if (!needs_grad(a, b)) return out;
-  return record("DotBackward0", out, {a, b},
-                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
-                  return std::vector<Tensor>{b.was_saved() ? g * conj(b.get()) : Tensor(),
-                                             a.was_saved() ? g * conj(a.get()) : Tensor()};
-                });
+  auto formula = [](const Tensor& g, const SavedTensor& a, const SavedTensor& b) {
+    return std::vector<Tensor>{b.was_saved() ? g * conj(b.get()) : Tensor(),
+                               a.was_saved() ? g * conj(a.get()) : Tensor()};
+  };
+  return record("DotBackward0", out, {a, b}, both_factors(a, b, std::move(formula), "self tensor"));
 }
 
 Tensor vdot(const Tensor& a, const Tensor& b) {
@@ -355,11 +364,10 @@ Tensor vdot(const Tensor& a, const Tensor& b) {
     out = dot(conj(a), b);
   }
   if (!needs_grad(a, b)) return out;
-  return record("VdotBackward0", out, {a, b},
-                [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b)](const Tensor& g) {
-                  return std::vector<Tensor>{b.was_saved() ? conj(g) * b.get() : Tensor(),
-                                             a.was_saved() ? g * a.get() : Tensor()};
-                });
+  auto formula = [](const Tensor& g, const SavedTensor& a, const SavedTensor& b) {
+    return std::vector<Tensor>{b.was_saved() ? conj(g) * b.get() : Tensor(), a.was_saved() ? g * a.get() : Tensor()};
+  };
+  return record("VdotBackward0", out, {a, b}, both_factors(a, b, std::move(formula), "self other"));
 }
 
 // Note [Cases of matmul]

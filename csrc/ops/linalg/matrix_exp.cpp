@@ -106,12 +106,13 @@ Tensor matrix_exp(const Tensor& a) {
   if (!needs_grad(a)) return e;
   // The derivative in direction G is the upper right block of exp((A, G), (0, A)); the gradient takes A^H for A
   // (N. J. Higham, "Functions of Matrices", 2008, section 10.2).
-  return record("LinalgMatrixExpBackward0", e, a, [a = SavedTensor(a)](const Tensor& g) {
+  auto formula = [](const Tensor& g, const SavedTensor& a) {
     const Tensor ah = adjoint_of(a.get());
     const int64_t n = ah.size(ah.ndim() - 1);
     const Tensor both = cat({cat({ah, g}, -1), cat({zeros_like(g), ah}, -1)}, -2);
     return narrow(narrow(matrix_exp(both), -2, 0, n), -1, n, n);
-  });
+  };
+  return record("LinalgMatrixExpBackward0", e, a, NamedFormula{std::tuple(SavedTensor(a)), std::move(formula), "self"});
 }
 
 }  // namespace strided

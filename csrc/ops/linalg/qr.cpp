@@ -155,16 +155,21 @@ std::tuple<Tensor, Tensor> qr(const Tensor& a, const std::string& mode) {
     }
   }
   if (!needs_grad(a)) return {q, r};
+  auto formula = [differentiable = !complete || m <= n, only_r](const std::vector<Tensor>& g, const SavedTensor& q,
+                                                                const SavedTensor& r, const char*) {
+    STRIDED_CHECK(!only_r, RuntimeError,
+                  "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please "
+                  "use linalg.qr(A, mode='reduced') if you are going to require its derivatives.");
+    STRIDED_CHECK(differentiable, RuntimeError,
+                  "The QR decomposition is not differentiable when mode='complete' and nrows > ncols.");
+    return std::vector<Tensor>{qr_gradient(q.get(), r.get(), g[0], g[1])};
+  };
   record_all("LinalgQrBackward0", {q, r}, {a},
-             [q = SavedTensor::output(q, 0), r = SavedTensor::output(r, 1), differentiable = !complete || m <= n,
-              only_r](const std::vector<Tensor>& g) {
-               STRIDED_CHECK(!only_r, RuntimeError,
-                             "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please "
-                             "use linalg.qr(A, mode='reduced') if you are going to require its derivatives.");
-               STRIDED_CHECK(differentiable, RuntimeError,
-                             "The QR decomposition is not differentiable when mode='complete' and nrows > ncols.");
-               return std::vector<Tensor>{qr_gradient(q.get(), r.get(), g[0], g[1])};
-             });
+             NamedFormula{std::tuple(SavedTensor::output(q, 0), SavedTensor::output(r, 1),
+                                     complete ? "complete"
+                                     : only_r ? "r"
+                                              : "reduced"),
+                          std::move(formula), "Q R mode"});
   return {q, r};
 }
 

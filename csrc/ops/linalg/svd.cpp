@@ -128,16 +128,19 @@ Singular recorded(const char* op, const Tensor& a, bool full, Driver driver) {
   const Singular x = decompose(op, a, true, full, driver);
   if (!needs_grad(a)) return x;
   const int64_t m = a.size(a.ndim() - 2), n = a.size(a.ndim() - 1), k = std::min(m, n);
+  auto formula = [m, n, k](const std::vector<Tensor>& g, const SavedTensor& u, const SavedTensor& s,
+                           const SavedTensor& vh, bool) {
+    // Of full matrices only the first k vectors are determined.
+    auto first = [k](const Tensor& t, int dim) {
+      return !t.defined() || t.size(t.ndim() + dim) == k ? t : narrow(t, dim, 0, k);
+    };
+    const Singular x{first(u.get(), -1), s.get(), first(vh.get(), -2)};
+    return std::vector<Tensor>{svd_gradient(x, first(g[0], -1), g[1], first(g[2], -2), m, n)};
+  };
   record_all("LinalgSvdBackward0", {x.u, x.s, x.vh}, {a},
-             [u = SavedTensor::output(x.u, 0), s = SavedTensor::output(x.s, 1), vh = SavedTensor::output(x.vh, 2), m, n,
-              k](const std::vector<Tensor>& g) {
-               // Of full matrices only the first k vectors are determined.
-               auto first = [k](const Tensor& t, int dim) {
-                 return !t.defined() || t.size(t.ndim() + dim) == k ? t : narrow(t, dim, 0, k);
-               };
-               const Singular x{first(u.get(), -1), s.get(), first(vh.get(), -2)};
-               return std::vector<Tensor>{svd_gradient(x, first(g[0], -1), g[1], first(g[2], -2), m, n)};
-             });
+             NamedFormula{std::tuple(SavedTensor::output(x.u, 0), SavedTensor::output(x.s, 1),
+                                     SavedTensor::output(x.vh, 2), full),
+                          std::move(formula), "U S Vh full_matrices"});
   return x;
 }
 
@@ -191,9 +194,11 @@ Tensor pinv(const Tensor& a, const Tolerance& tolerance, bool hermitian) {
     }
   }
   if (!needs_grad(a)) return p;
-  return record("LinalgPinvBackward0", p, a, [a = SavedTensor(a), p = SavedTensor::output(p)](const Tensor& g) {
+  auto formula = [](const Tensor& g, const SavedTensor& p, const SavedTensor& a) {
     return pinv_backward(g, p.get(), a.get());
-  });
+  };
+  return record("LinalgPinvBackward0", p, a,
+                NamedFormula{std::tuple(SavedTensor::output(p), SavedTensor(a)), std::move(formula), "result self"});
 }
 
 Tensor matrix_rank(const Tensor& a, const Tolerance& tolerance, bool hermitian) {

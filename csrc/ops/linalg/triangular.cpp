@@ -54,15 +54,16 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left,
   if (x.dtype() != b.dtype()) x = to_dtype(x, b.dtype());
   if (!needs_grad(lhs, rhs)) return x;
   // As for solve, with the gradient of A kept to its triangle.
+  auto formula = [](const Tensor& g, const SavedTensor& a, const SavedTensor& x, bool upper, bool, bool unitriangular) {
+    const Tensor gb = solve_triangular(adjoint_of(a.get()), g, !upper, true, unitriangular);
+    if (!x.was_saved()) return std::vector<Tensor>{Tensor(), gb};
+    const Tensor ga = triangle(-matmul(gb, adjoint_of(x.get())), upper, unitriangular ? (upper ? 1 : -1) : 0);
+    return std::vector<Tensor>{ga, gb};
+  };
   return record("LinalgSolveTriangularBackward0", x, {lhs, rhs},
-                [a = SavedTensor(lhs), x = lhs.requires_grad() ? SavedTensor::output(x) : SavedTensor(), upper,
-                 unitriangular](const Tensor& g) {
-                  const Tensor gb = solve_triangular(adjoint_of(a.get()), g, !upper, true, unitriangular);
-                  if (!x.was_saved()) return std::vector<Tensor>{Tensor(), gb};
-                  const Tensor ga =
-                      triangle(-matmul(gb, adjoint_of(x.get())), upper, unitriangular ? (upper ? 1 : -1) : 0);
-                  return std::vector<Tensor>{ga, gb};
-                });
+                NamedFormula{std::tuple(SavedTensor(lhs), lhs.requires_grad() ? SavedTensor::output(x) : SavedTensor(),
+                                        upper, true, unitriangular),
+                             std::move(formula), "self result upper left unitriangular"});
 }
 
 namespace {
@@ -82,14 +83,17 @@ std::tuple<Tensor, Tensor> cholesky_with_info(const Tensor& a, bool upper, Check
   if (needs_grad(a))
     // I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527: with L lower,
     // grad A = L^-H phi(L^H G) L^-1, phi halving the diagonal of the lower triangle; made Hermitian.
-    record("LinalgCholeskyExBackward0", l, a, [l = SavedTensor::output(l), upper](const Tensor& g) {
-      const Tensor factor = upper ? adjoint_of(l.get()) : l.get(), grad = upper ? adjoint_of(g) : g;
-      Tensor phi = tril(matmul(adjoint_of(factor), grad), 0);
-      phi = phi - diag_embed(diagonal(phi, 0, -2, -1) * 0.5, 0, -2, -1);
-      const Tensor left = solve_triangular(adjoint_of(factor), phi, true, true, false);
-      const Tensor both = solve_triangular(factor, left, false, false, false);
-      return (both + adjoint_of(both)) * 0.5;
-    });
+    record("LinalgCholeskyExBackward0", l, a,
+           NamedFormula{std::tuple(SavedTensor::output(l), upper),
+                        [](const Tensor& g, const SavedTensor& l, bool upper) {
+                          const Tensor factor = upper ? adjoint_of(l.get()) : l.get(), grad = upper ? adjoint_of(g) : g;
+                          Tensor phi = tril(matmul(adjoint_of(factor), grad), 0);
+                          phi = phi - diag_embed(diagonal(phi, 0, -2, -1) * 0.5, 0, -2, -1);
+                          const Tensor left = solve_triangular(adjoint_of(factor), phi, true, true, false);
+                          const Tensor both = solve_triangular(factor, left, false, false, false);
+                          return (both + adjoint_of(both)) * 0.5;
+                        },
+                        "L upper"});
   return {l, info};
 }
 

@@ -110,26 +110,27 @@ Tensor recorded(const Tensor& out, const Tensor& x, const Tensor& weight, const 
   const std::vector<Tensor> inputs = {x, weight, bias};
   if (!needs_grad(inputs)) return out;
   const auto wants = [](const Tensor& t) { return t.defined() && t.requires_grad(); };
+  auto formula = [wanted = Wanted{wants(x), wants(weight), wants(bias)}](
+                     const Tensor& grad, const SavedTensor& x, const SavedTensor& weight, const SavedTensor& bias,
+                     const SavedTensor& mean, const SavedTensor& scale, bool training, double eps) {
+    const Tensor in = x.get(), w = weight.was_saved() ? weight.get() : Tensor(), wide = to_dtype(in, wide_dtype(in));
+    const Statistics s =
+        training && grad_enabled() ? statistics_of(wide, eps) : Statistics{mean.get(), Tensor(), scale.get()};
+    std::vector<Tensor> made = gradients(to_dtype(grad, wide.dtype()), wide, s, beside(w, in), training, wanted);
+    if (wanted.of_x) made[0] = to_dtype(made[0], in.dtype());
+    made[1] = wanted.of_weight ? reshape(to_dtype(made[1], w.dtype()), w.shape()) : Tensor();
+    if (wanted.of_bias) {
+      const Tensor b = bias.get();
+      made[2] = reshape(to_dtype(made[2], b.dtype()), b.shape());
+    } else {
+      made[2] = Tensor();
+    }
+    return made;
+  };
   return record("NativeBatchNormBackward0", out, inputs,
-                [x = SavedTensor(x), weight = saved_if(weight.defined(), weight), bias = saved_if(wants(bias), bias),
-                 mean = SavedTensor(s.mean), scale = SavedTensor(s.scale), training, eps,
-                 wanted = Wanted{wants(x), wants(weight), wants(bias)}](const Tensor& grad) {
-                  const Tensor in = x.get(), w = weight.was_saved() ? weight.get() : Tensor(),
-                               wide = to_dtype(in, wide_dtype(in));
-                  const Statistics s = training && grad_enabled() ? statistics_of(wide, eps)
-                                                                  : Statistics{mean.get(), Tensor(), scale.get()};
-                  std::vector<Tensor> made =
-                      gradients(to_dtype(grad, wide.dtype()), wide, s, beside(w, in), training, wanted);
-                  if (wanted.of_x) made[0] = to_dtype(made[0], in.dtype());
-                  made[1] = wanted.of_weight ? reshape(to_dtype(made[1], w.dtype()), w.shape()) : Tensor();
-                  if (wanted.of_bias) {
-                    const Tensor b = bias.get();
-                    made[2] = reshape(to_dtype(made[2], b.dtype()), b.shape());
-                  } else {
-                    made[2] = Tensor();
-                  }
-                  return made;
-                });
+                NamedFormula{std::tuple(SavedTensor(x), saved_if(weight.defined(), weight), saved_if(wants(bias), bias),
+                                        SavedTensor(s.mean), SavedTensor(s.scale), training, eps),
+                             std::move(formula), "input weight - - - training eps"});
 }
 
 Tensor in_training(const Tensor& x, const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var,

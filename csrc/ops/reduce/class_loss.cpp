@@ -83,18 +83,21 @@ Tensor losses(const Tensor& log_p, const Tensor& classes, const std::optional<Te
   plan.total = one ? total.data() : nullptr;
   if (one || out.numel() > 0) network_functions(x.device()).class_loss(plan);
   if (!needs_grad(log_p)) return out;
+  auto formula = [shape = log_p.shape(), dtype = x.dtype()](const Tensor& g, int64_t ignore, Reduction reduction,
+                                                            const SavedTensor& target, const SavedTensor& weight,
+                                                            const SavedTensor& total) {
+    const bool one = reduction != ClassLossPlan::None;
+    const Tensor w = weight.was_saved() ? weight.get() : Tensor(), divisor = one ? total.get() : Tensor();
+    if (!grad_enabled())
+      return gradient(shape, dtype, target.get(), w, ignore, reduction, divisor, contiguous(to_dtype(g, dtype)));
+    // In recorded operations: the gradient is linear in g.
+    const Tensor unit = gradient(shape, dtype, target.get(), w, ignore, reduction, divisor, Tensor());
+    return steady(unit * (one ? g : unsqueeze(g, shape.size() > 1 ? 1 : 0)));
+  };
   return record(log_p.ndim() > 2 ? "NllLoss2DBackward0" : "NllLossBackward0", out, log_p,
-                [shape = log_p.shape(), dtype = x.dtype(), ignore, reduction, target = SavedTensor(target),
-                 weight = saved_if(weights.has_value(), weight), total = saved_if(one, total)](const Tensor& g) {
-                  const bool one = reduction != ClassLossPlan::None;
-                  const Tensor w = weight.was_saved() ? weight.get() : Tensor(), divisor = one ? total.get() : Tensor();
-                  if (!grad_enabled())
-                    return gradient(shape, dtype, target.get(), w, ignore, reduction, divisor,
-                                    contiguous(to_dtype(g, dtype)));
-                  // In recorded operations: the gradient is linear in g.
-                  const Tensor unit = gradient(shape, dtype, target.get(), w, ignore, reduction, divisor, Tensor());
-                  return steady(unit * (one ? g : unsqueeze(g, shape.size() > 1 ? 1 : 0)));
-                });
+                NamedFormula{std::tuple(ignore, reduction, SavedTensor(target), saved_if(weights.has_value(), weight),
+                                        saved_if(one, total)),
+                             std::move(formula), "ignore_index reduction target weight total_weight"});
 }
 
 // Losses of margins and, where `slopes` asks for it, their derivatives by x times g; undefined where a label is no
@@ -143,16 +146,19 @@ Tensor margin_loss(const Tensor& input, const Tensor& target, int64_t p, double 
   const Tensor x = contiguous(input), labels = contiguous(target), weight = weights ? contiguous(*weights) : Tensor();
   const Tensor out = std::get<0>(margins(x, labels, p, margin, weight, false, {}));
   if (!out.defined() || !needs_grad(input)) return out;
-  return record(several ? "MultilabelMarginLossBackward0" : "MultiMarginLossBackward0", out, input,
-                [p, margin, x = SavedTensor(x), labels = SavedTensor(labels),
-                 weight = saved_if(weights.has_value(), weight)](const Tensor& g) {
-                  const Tensor w = weight.was_saved() ? weight.get() : Tensor();
-                  const auto slopes = [&](const Tensor& by) {
-                    NoGradGuard guard;
-                    return std::get<1>(margins(x.get(), labels.get(), p, margin, w, true, by));
-                  };
-                  return grad_enabled() ? steady(slopes({}) * unsqueeze(g, 1)) : slopes(to_dtype(g, x.get().dtype()));
-                });
+  auto formula = [](const Tensor& g, int64_t p, double margin, const SavedTensor& x, const SavedTensor& labels,
+                    const SavedTensor& weight) {
+    const Tensor w = weight.was_saved() ? weight.get() : Tensor();
+    const auto slopes = [&](const Tensor& by) {
+      NoGradGuard guard;
+      return std::get<1>(margins(x.get(), labels.get(), p, margin, w, true, by));
+    };
+    return grad_enabled() ? steady(slopes({}) * unsqueeze(g, 1)) : slopes(to_dtype(g, x.get().dtype()));
+  };
+  return record(
+      several ? "MultilabelMarginLossBackward0" : "MultiMarginLossBackward0", out, input,
+      NamedFormula{std::tuple(p, margin, SavedTensor(x), SavedTensor(labels), saved_if(weights.has_value(), weight)),
+                   std::move(formula), several ? "- - self target -" : "p margin self target weight"});
 }
 
 Tensor binary_cross_entropy(const Tensor& x, const Tensor& y) {
@@ -210,29 +216,33 @@ Tensor pair_loss(const Tensor& x, const Tensor& y, const std::string& name, doub
   const Tensor out = full(Dims{}, Scalar(total * each), x.dtype(), x.device());
   if (!needs_grad(x, y)) return out;
   const char* node = square ? "MseLossBackward0" : name == "huber" ? "HuberLossBackward0" : "SmoothL1LossBackward0";
+  auto formula = [of_x = x.requires_grad(), of_y = y.requires_grad(), square, each, plan_of](
+                     const Tensor& g, const SavedTensor& x, const SavedTensor& y, double delta, int64_t) {
+    const Tensor a = x.get(), b = y.get();
+    Tensor to;
+    if (grad_enabled()) {
+      const double params[4] = {delta};
+      const Operand in[] = {Operand(a), Operand(b)};
+      const Tensor slope = square ? (a - b) * 2.0 : call_elementwise(op_def(elementwise_id<HuberSlope>), in, params);
+      to = slope * (g * each);
+    } else {
+      const Tensor p = contiguous(a), q = contiguous(b);
+      to = empty(a.shape(), a.dtype(), a.device());
+      PairLossPlan plan = plan_of(p, q);
+      const Tensor one = to_dtype(g, a.dtype());
+      plan.factor =
+          each * (a.dtype() == DType::Float64 ? *one.data_as<double>() : static_cast<double>(*one.data_as<float>()));
+      plan.to = to.data();
+      network_functions(a.device()).pair_gradient(plan);
+    }
+    return std::vector<Tensor>{of_x ? to : Tensor(), of_y ? -to : Tensor()};
+  };
   return record(node, out, {x, y},
-                [x = SavedTensor(x), y = SavedTensor(y), of_x = x.requires_grad(), of_y = y.requires_grad(), square,
-                 delta, each, plan_of](const Tensor& g) {
-                  const Tensor a = x.get(), b = y.get();
-                  Tensor to;
-                  if (grad_enabled()) {
-                    const double params[4] = {delta};
-                    const Operand in[] = {Operand(a), Operand(b)};
-                    const Tensor slope =
-                        square ? (a - b) * 2.0 : call_elementwise(op_def(elementwise_id<HuberSlope>), in, params);
-                    to = slope * (g * each);
-                  } else {
-                    const Tensor p = contiguous(a), q = contiguous(b);
-                    to = empty(a.shape(), a.dtype(), a.device());
-                    PairLossPlan plan = plan_of(p, q);
-                    const Tensor one = to_dtype(g, a.dtype());
-                    plan.factor = each * (a.dtype() == DType::Float64 ? *one.data_as<double>()
-                                                                      : static_cast<double>(*one.data_as<float>()));
-                    plan.to = to.data();
-                    network_functions(a.device()).pair_gradient(plan);
-                  }
-                  return std::vector<Tensor>{of_x ? to : Tensor(), of_y ? -to : Tensor()};
-                });
+                NamedFormula{std::tuple(SavedTensor(x), SavedTensor(y), delta, int64_t{reduction == "mean" ? 1 : 2}),
+                             std::move(formula),
+                             square            ? "self target - reduction"
+                             : name == "huber" ? "self target delta reduction"
+                                               : "self target beta reduction"});
 }
 
 Tensor label_sums(const Tensor& scores, const Tensor& skips, const Tensor& lengths, const Tensor& labels,

@@ -289,12 +289,13 @@ std::tuple<Tensor, Tensor> maxima_and_places(const Tensor& x, const Windows& w) 
 
 // A window's gradient goes to the element that is its maximum.
 void record_maxima(const char* node, const Tensor& best, const Tensor& x, const Tensor& places) {
-  record(node, best, x, [shape = x.shape(), places = SavedTensor(places)](const Tensor& g) {
+  auto formula = [](const Tensor& g, const Dims& shape, const SavedTensor& places) {
     const int64_t n = shape[0], c = shape[1];
     const Tensor flat = zeros({n, c, product_of({shape.data() + 2, shape.size() - 2})}, g.dtype(), g.device());
     const Dims rows{n, c, product_of({g.shape().data() + 2, g.shape().size() - 2})};
     return steady(reshape(scatter_add(flat, 2, reshape(places.get(), rows), reshape(g, rows)), shape));
-  });
+  };
+  record(node, best, x, NamedFormula{std::tuple(x.shape(), SavedTensor(places)), std::move(formula), "- result1"});
 }
 
 template <int axes>

@@ -2,6 +2,7 @@
 #include "ops/reduce/reduction.h"
 
 #include <array>
+#include <string_view>
 
 #include "core/promotion.h"
 #include "ops/call_log.h"
@@ -89,6 +90,18 @@ namespace {
   throw RuntimeError(text);
 }
 
+// What the user named: one axis where the function takes no list.
+struct ShownAxes {
+  std::optional<Dims> dims;
+  const ReduceInfo& info;
+};
+SavedValue saved_value(const Node&, const ShownAxes& axes) {
+  if (!axes.dims) return {};
+  constexpr std::string_view one = "int? dim";
+  return std::string_view(axes.info.arguments).substr(0, one.size()) == one ? SavedValue((*axes.dims)[0])
+                                                                            : SavedValue(*axes.dims);
+}
+
 }  // namespace
 
 Tensor reduced_as(const char* name, const char* node, const ReductionDef& def, const Tensor& x,
@@ -127,13 +140,17 @@ Tensor reduced_as(const char* name, const char* node, const ReductionDef& def, c
   if (!needs_grad(x) || is_integral(out.dtype())) return out;
   const Vjp vjp = vjp_of(def);
   if (!vjp) return out;
-  return record(node ? node : def.node_name[listed].c_str(), out, x,
-                [vjp, axes, keepdim = arguments.keepdim, shape = x.shape(), x = saved_if(saves_inputs(info.saves), x),
-                 saved_out = saves_output(info.saves) ? SavedTensor::output(out) : SavedTensor()](const Tensor& g) {
-                  const auto count = static_cast<double>(count_along(shape, axes));
-                  return vjp(g, {x.was_saved() ? x.get() : Tensor(), saved_out.was_saved() ? saved_out.get() : Tensor(),
-                                 shape, axes, keepdim, count});
-                });
+  auto formula = [vjp, axes](const Tensor& g, const ShownAxes&, bool keepdim, const SavedTensor& x,
+                             const SavedTensor& out, const Dims& shape) {
+    const auto count = static_cast<double>(count_along(shape, axes));
+    return vjp(
+        g, {x.was_saved() ? x.get() : Tensor(), out.was_saved() ? out.get() : Tensor(), shape, axes, keepdim, count});
+  };
+  return record(
+      node ? node : def.node_name[listed].c_str(), out, x,
+      NamedFormula{std::tuple(ShownAxes{arguments.dims, info}, arguments.keepdim, saved_if(saves_inputs(info.saves), x),
+                              saves_output(info.saves) ? SavedTensor::output(out) : SavedTensor(), x.shape()),
+                   std::move(formula), node ? "- - self result -" : def.saved_names[listed].c_str()});
 }
 
 Tensor reduced(const ReductionDef& def, const Tensor& x, const ReduceArguments& arguments) {

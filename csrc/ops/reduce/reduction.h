@@ -10,6 +10,8 @@
 
 #include "core/scalar.h"
 #include "ops/call_reduction.h"
+#include "ops/named_formula.h"
+#include "ops/saved_tensor.h"
 #include "tensor/tensor.h"
 
 namespace strided {
@@ -32,6 +34,15 @@ Tensor expand_reduced(const Tensor& result, const Dims& shape, uint64_t axes, bo
 // Zeros of `shape` with g added at the positions `index` along an axis: the gradient of a selection, g and index being
 // without that axis unless keepdim. Recorded.
 Tensor scatter_along(const Tensor& g, const Tensor& index, int axis, bool keepdim, const Dims& shape);
+// The formula of elements `index` that were taken along an axis, which the user called `dim`.
+inline auto gradient_of_taken(const Tensor& x, int64_t dim, int axis, bool keepdim, const Tensor& index,
+                              const char* names) {
+  auto formula = [axis](const std::vector<Tensor>& g, int64_t, bool keepdim, const SavedTensor& index,
+                        const Dims& shape) {
+    return std::vector<Tensor>{scatter_along(g[0], index.get(), axis, keepdim, shape)};
+  };
+  return NamedFormula{std::tuple(dim, keepdim, SavedTensor(index), x.shape()), std::move(formula), names};
+}
 // The gradient of an extreme `out` of x: in even parts to all elements equal to it. Recorded.
 Tensor share_among_ties(const Tensor& g, const Tensor& x, const Tensor& out, uint64_t axes, bool keepdim);
 bool is_empty_along(const Tensor& x, uint64_t axes);

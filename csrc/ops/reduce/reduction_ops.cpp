@@ -119,36 +119,42 @@ Tensor var(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
   const uint64_t axes = axis_mask("var", dims, x.ndim());
   Tensor out = moments<Var>(x, axes, correction, keepdim, nullptr);
   if (!needs_grad(x)) return out;
-  return record("VarBackward0", out, x, [axes, correction, keepdim, saved = SavedTensor(x)](const Tensor& g) {
-    return var_gradient(g, saved.get(), axes, correction, keepdim);
-  });
+  auto formula = [axes](const Tensor& g, const std::optional<Dims>&, double correction, bool keepdim,
+                        const SavedTensor& x) { return var_gradient(g, x.get(), axes, correction, keepdim); };
+  return record("VarBackward0", out, x,
+                NamedFormula{std::tuple(listed(dims), correction, keepdim, SavedTensor(x)), std::move(formula),
+                             "dim correction keepdim self"});
 }
 
 Tensor std(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
   const uint64_t axes = axis_mask("std", dims, x.ndim());
   Tensor out = moments<Std>(x, axes, correction, keepdim, nullptr);
   if (!needs_grad(x)) return out;
-  return record(
-      "StdBackward0", out, x,
-      [axes, correction, keepdim, saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
-        return std_gradient(g, saved_out.get(), saved.get(), axes, correction, keepdim);
-      });
+  auto formula = [axes](const Tensor& g, const std::optional<Dims>&, double correction, bool keepdim,
+                        const SavedTensor& x, const SavedTensor& out) {
+    return std_gradient(g, out.get(), x.get(), axes, correction, keepdim);
+  };
+  return record("StdBackward0", out, x,
+                NamedFormula{std::tuple(listed(dims), correction, keepdim, SavedTensor(x), SavedTensor::output(out)),
+                             std::move(formula), "dim correction keepdim self result"});
 }
 
 std::tuple<Tensor, Tensor> var_mean(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
   const uint64_t axes = axis_mask("var_mean", dims, x.ndim());
   Tensor m, v = moments<Var>(x, axes, correction, keepdim, &m);
   if (!needs_grad(x)) return {v, m};
+  auto formula = [axes](const std::vector<Tensor>& g, const std::optional<Dims>&, double correction, bool keepdim,
+                        const SavedTensor& saved) {
+    const Tensor x = saved.get();
+    Tensor out;
+    if (g[0].defined()) out = var_gradient(g[0], x, axes, correction, keepdim);
+    if (g[1].defined())
+      out = out.defined() ? out + mean_gradient(g[1], x, axes, keepdim) : mean_gradient(g[1], x, axes, keepdim);
+    return std::vector<Tensor>{out};
+  };
   record_all("VarMeanBackward0", {v, m}, {x},
-             [axes, correction, keepdim, saved = SavedTensor(x)](const std::vector<Tensor>& g) {
-               const Tensor x = saved.get();
-               Tensor out;
-               if (g[0].defined()) out = var_gradient(g[0], x, axes, correction, keepdim);
-               if (g[1].defined())
-                 out = out.defined() ? out + mean_gradient(g[1], x, axes, keepdim)
-                                     : mean_gradient(g[1], x, axes, keepdim);
-               return std::vector<Tensor>{out};
-             });
+             NamedFormula{std::tuple(listed(dims), correction, keepdim, SavedTensor(x)), std::move(formula),
+                          "dim correction keepdim self"});
   return {v, m};
 }
 
@@ -156,17 +162,18 @@ std::tuple<Tensor, Tensor> std_mean(const Tensor& x, const Dims& dims, double co
   const uint64_t axes = axis_mask("std_mean", dims, x.ndim());
   Tensor m, s = moments<Std>(x, axes, correction, keepdim, &m);
   if (!needs_grad(x)) return {s, m};
+  auto formula = [axes](const std::vector<Tensor>& g, const std::optional<Dims>&, double correction, bool keepdim,
+                        const SavedTensor& saved, const SavedTensor& saved_out) {
+    const Tensor x = saved.get();
+    Tensor out;
+    if (g[0].defined()) out = std_gradient(g[0], saved_out.get(), x, axes, correction, keepdim);
+    if (g[1].defined())
+      out = out.defined() ? out + mean_gradient(g[1], x, axes, keepdim) : mean_gradient(g[1], x, axes, keepdim);
+    return std::vector<Tensor>{out};
+  };
   record_all("StdMeanBackward0", {s, m}, {x},
-             [axes, correction, keepdim, saved = SavedTensor(x),
-              saved_out = SavedTensor::output(s)](const std::vector<Tensor>& g) {
-               const Tensor x = saved.get();
-               Tensor out;
-               if (g[0].defined()) out = std_gradient(g[0], saved_out.get(), x, axes, correction, keepdim);
-               if (g[1].defined())
-                 out = out.defined() ? out + mean_gradient(g[1], x, axes, keepdim)
-                                     : mean_gradient(g[1], x, axes, keepdim);
-               return std::vector<Tensor>{out};
-             });
+             NamedFormula{std::tuple(listed(dims), correction, keepdim, SavedTensor(x), SavedTensor::output(s)),
+                          std::move(formula), "dim correction keepdim self result0"});
   return {s, m};
 }
 
@@ -241,11 +248,12 @@ Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, st
         compute);
   }
   if (!needs_grad(x)) return out;
+  auto formula = [axes](const Tensor& g, double p, const std::optional<Dims>&, bool keepdim, const SavedTensor& x,
+                        const SavedTensor& out) { return norm_gradient(g, x.get(), out.get(), p, axes, keepdim); };
   return record("LinalgVectorNormBackward0", out, x,
-                [p, axes, keepdim, x = saved_if(norm_gradient_reads_x(p), x),
-                 out = norm_gradient_reads_out(p) ? SavedTensor::output(out) : SavedTensor()](const Tensor& g) {
-                  return norm_gradient(g, x.get(), out.get(), p, axes, keepdim);
-                });
+                NamedFormula{std::tuple(p, listed(dims), keepdim, saved_if(norm_gradient_reads_x(p), x),
+                                        norm_gradient_reads_out(p) ? SavedTensor::output(out) : SavedTensor()),
+                             std::move(formula), "ord dim keepdim self result"});
 }
 
 Tensor dist(const Tensor& x, const Tensor& other, double p) {
@@ -256,15 +264,16 @@ Tensor dist(const Tensor& x, const Tensor& other, double p) {
   }
   if (!needs_grad(x, other)) return out;
   const bool saved = norm_gradient_reads_x(p);
+  auto formula = [](const Tensor& g, double p, const SavedTensor& x, const SavedTensor& other, const SavedTensor& out) {
+    if (!x.was_saved()) return std::vector<Tensor>(2);
+    const Tensor difference = x.get() - other.get(),
+                 gx = norm_gradient(g, difference, out.get(), p, axis_mask("dist", {}, difference.ndim()), false);
+    return std::vector<Tensor>{gx, -gx};
+  };
   return record("DistBackward0", out, {x, other},
-                [p, x = saved_if(saved, x), other = saved_if(saved, other),
-                 out = norm_gradient_reads_out(p) ? SavedTensor::output(out) : SavedTensor()](const Tensor& g) {
-                  if (!x.was_saved()) return std::vector<Tensor>(2);
-                  const Tensor difference = x.get() - other.get(),
-                               gx = norm_gradient(g, difference, out.get(), p, axis_mask("dist", {}, difference.ndim()),
-                                                  false);
-                  return std::vector<Tensor>{gx, -gx};
-                });
+                NamedFormula{std::tuple(p, saved_if(saved, x), saved_if(saved, other),
+                                        norm_gradient_reads_out(p) ? SavedTensor::output(out) : SavedTensor()),
+                             std::move(formula), "p self other result"});
 }
 
 // ---------------------------------------------------------------- extremes
@@ -285,9 +294,7 @@ std::tuple<Tensor, Tensor> extreme_along(const char* op, const char* node, const
   Tensor index, values = call_reduction(def<Op>(), x, axes, keepdim, x.dtype(), 0, &index);
   if (!needs_grad(x)) return {values, index};
   record_all(node, {values}, {x},
-             [axis, keepdim, shape = x.shape(), saved = SavedTensor(index)](const std::vector<Tensor>& g) {
-               return std::vector<Tensor>{scatter_along(g[0], saved.get(), axis, keepdim, shape)};
-             });
+             gradient_of_taken(x, dim, axis, keepdim, index, "dim keepdim indices self_sym_sizes"));
   return {values, index};
 }
 

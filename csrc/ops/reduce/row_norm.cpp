@@ -127,22 +127,24 @@ Normalised normalise(const Tensor& x, const Tensor& weight, const Tensor& bias, 
   if (!needs_grad(inputs)) return made;
   bool wanted[3];
   for (int i = 0; i < 3; ++i) wanted[i] = inputs[i].defined() && inputs[i].requires_grad();
+  auto formula = [rows, wanted = std::array<bool, 3>{wanted[0], wanted[1], wanted[2]}](
+                     const Tensor& grad, const SavedTensor& x, const SavedTensor& weight, const SavedTensor& bias,
+                     const SavedTensor& mean, const SavedTensor& scale) {
+    const Tensor in = x.get(), w = weight.was_saved() ? weight.get() : Tensor(), b = wanted[2] ? bias.get() : Tensor();
+    if (grad_enabled()) return gradients_by_formula(grad, in, w, b, rows, wanted.data());
+    std::vector<Tensor> made = gradients_by_operation(to_compute_dtype(grad), to_compute_dtype(in), mean.get(),
+                                                      scale.get(), to_compute_dtype(w), rows, wanted.data(),
+                                                      w.defined()   ? w.shape()
+                                                      : b.defined() ? b.shape()
+                                                                    : Dims{});
+    for (const auto& [to, of] : {std::pair(&made[0], &in), {&made[1], &w}, {&made[2], &b}})
+      if (to->defined()) *to = to_dtype(*to, of->dtype());
+    return made;
+  };
   record("NativeLayerNormBackward0", made.out, inputs,
-         [rows, wanted = std::array<bool, 3>{wanted[0], wanted[1], wanted[2]}, x = SavedTensor(x),
-          weight = saved_if(weight.defined(), weight), bias = saved_if(wanted[2], bias), mean = SavedTensor(made.mean),
-          scale = SavedTensor(made.scale)](const Tensor& grad) {
-           const Tensor in = x.get(), w = weight.was_saved() ? weight.get() : Tensor(),
-                        b = wanted[2] ? bias.get() : Tensor();
-           if (grad_enabled()) return gradients_by_formula(grad, in, w, b, rows, wanted.data());
-           std::vector<Tensor> made = gradients_by_operation(to_compute_dtype(grad), to_compute_dtype(in), mean.get(),
-                                                             scale.get(), to_compute_dtype(w), rows, wanted.data(),
-                                                             w.defined()   ? w.shape()
-                                                             : b.defined() ? b.shape()
-                                                                           : Dims{});
-           for (const auto& [to, of] : {std::pair(&made[0], &in), {&made[1], &w}, {&made[2], &b}})
-             if (to->defined()) *to = to_dtype(*to, of->dtype());
-           return made;
-         });
+         NamedFormula{std::tuple(SavedTensor(x), saved_if(weight.defined(), weight), saved_if(wanted[2], bias),
+                                 SavedTensor(made.mean), SavedTensor(made.scale)),
+                      std::move(formula), "input weight bias - -"});
   return made;
 }
 

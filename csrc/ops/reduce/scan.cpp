@@ -69,6 +69,10 @@ Tensor cumsum_gradient(const Tensor& g, int axis) {
   return contiguous(reversed(cumsum(reversed(g, axis), axis), axis));
 }
 
+auto cumsum_formula(int64_t dim, int axis) {
+  return NamedFormula{std::tuple(dim), [axis](const Tensor& g, int64_t) { return cumsum_gradient(g, axis); }, "dim"};
+}
+
 // With x and out conjugated.
 Tensor cumprod_gradient(const Tensor& g, const Tensor& x, const Tensor& out, int axis) {
   if (x.ndim() == 0) return g;
@@ -91,23 +95,26 @@ Tensor cumprod_gradient(const Tensor& g, const Tensor& x, const Tensor& out, int
   const Tensor first = ones(slice(x.layout(), axis, 0, 1, 1).shape, x.dtype(), x.device());
   return total * cumprod(cat({first, narrow(x, axis, 0, n - 1)}, axis), axis);
 }
+auto cumprod_formula(int64_t dim, int axis, const SavedTensor& x, const Tensor& out) {
+  auto formula = [axis](const Tensor& g, int64_t, const SavedTensor& x, const SavedTensor& out) {
+    return cumprod_gradient(g, conj(x.get()), conj(out.get()), axis);
+  };
+  return NamedFormula{std::tuple(dim, x, SavedTensor::output(out)), std::move(formula), "dim self result"};
+}
 
 }  // namespace
 
 Tensor cumsum(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
   const int axis = wrap_axis("cumsum", dim, x.ndim());
   return record("CumsumBackward0", accumulate(ScanOp::Sum, "cumsum", x, axis, result_dtype(x, dtype)), x,
-                [axis](const Tensor& g) { return cumsum_gradient(g, axis); });
+                cumsum_formula(dim, axis));
 }
 
 Tensor cumprod(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
   const int axis = wrap_axis("cumprod", dim, x.ndim());
   Tensor out = accumulate(ScanOp::Product, "cumprod", x, axis, result_dtype(x, dtype));
   if (!needs_grad(x)) return out;
-  return record("CumprodBackward0", out, x,
-                [axis, x = SavedTensor(x), out = SavedTensor::output(out)](const Tensor& g) {
-                  return cumprod_gradient(g, conj(x.get()), conj(out.get()), axis);
-                });
+  return record("CumprodBackward0", out, x, cumprod_formula(dim, axis, SavedTensor(x), out));
 }
 
 namespace {
@@ -125,7 +132,7 @@ Tensor cumsum_(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   check_inplace("cumsum_", self);
   copy_into(self, accumulate(ScanOp::Sum, "cumsum", self, axis, result_dtype(self, {})));
   bump_version(self, "cumsum_");
-  return record_inplace("CumsumBackward0", self, {self}, [axis](const Tensor& g) { return cumsum_gradient(g, axis); });
+  return record_inplace("CumsumBackward0", self, {self}, cumsum_formula(dim, axis));
 }
 
 Tensor cumprod_(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
@@ -137,10 +144,7 @@ Tensor cumprod_(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   copy_into(self, accumulate(ScanOp::Product, "cumprod", self, axis, result_dtype(self, {})));
   bump_version(self, "cumprod_");
   if (!recorded) return self;
-  return record_inplace("CumprodBackward0", self, {self},
-                        [axis, old, out = SavedTensor::output(self)](const Tensor& g) {
-                          return cumprod_gradient(g, conj(old.get()), conj(out.get()), axis);
-                        });
+  return record_inplace("CumprodBackward0", self, {self}, cumprod_formula(dim, axis, old, self));
 }
 
 namespace {
@@ -192,10 +196,12 @@ Tensor logcumsumexp(const Tensor& x, int64_t dim) {
   if (is_complex(x.dtype())) return complex_logcumsumexp(x, axis);
   Tensor out = run_scan(ScanOp::LogSumExp, "logcumsumexp_out_cpu", x, axis);
   if (!needs_grad(x)) return out;
-  return record("LogcumsumexpBackward0", out, x,
-                [axis, x = SavedTensor(x), out = SavedTensor::output(out)](const Tensor& g) {
-                  return weighted_sums(g, x.get(), out.get(), axis, true);
-                });
+  auto formula = [axis](const Tensor& g, int64_t, const SavedTensor& x, const SavedTensor& out) {
+    return weighted_sums(g, x.get(), out.get(), axis, true);
+  };
+  return record(
+      "LogcumsumexpBackward0", out, x,
+      NamedFormula{std::tuple(dim, SavedTensor(x), SavedTensor::output(out)), std::move(formula), "dim self result"});
 }
 
 namespace {
@@ -205,9 +211,7 @@ std::tuple<Tensor, Tensor> running_extreme(ScanOp op, const char* name, const ch
   const int axis = wrap_axis(name, dim, x.ndim());
   Tensor index, values = run_scan(op, name, x, axis, &index);
   if (!needs_grad(x)) return {values, index};
-  record_all(node, {values}, {x}, [axis, shape = x.shape(), saved = SavedTensor(index)](const std::vector<Tensor>& g) {
-    return std::vector<Tensor>{scatter_along(g[0], saved.get(), axis, true, shape)};
-  });
+  record_all(node, {values}, {x}, gradient_of_taken(x, dim, axis, true, index, "dim - indices self_sym_sizes"));
   return {values, index};
 }
 
@@ -286,13 +290,15 @@ Tensor softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
   const int axis = wrap_axis("softmax", dim, x.ndim());
   Tensor out = normalised(in, axis, ScanOp::Softmax);
   if (!needs_grad(in)) return out;
-  return record("SoftmaxBackward0", out, in, [axis, saved = SavedTensor::output(out)](const Tensor& g) {
+  auto formula = [axis](const Tensor& g, int64_t, const SavedTensor& saved) {
     const Tensor out = saved.get();
     if (Tensor made = softmax_gradient_of_rows(out, g, axis, false); made.defined()) return made;
     const Tensor weighted = g * out, total = sum(weighted, {axis}, true);
     // In the memory of the products, unless the steps are recorded and must stay.
     return grad_enabled() ? weighted - out * total : elementwise_<Addcmul>(weighted, out, total, -1.0);
-  });
+  };
+  return record("SoftmaxBackward0", out, in,
+                NamedFormula{std::tuple(dim, SavedTensor::output(out)), std::move(formula), "dim result"});
 }
 
 Tensor log_softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
@@ -300,13 +306,15 @@ Tensor log_softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
   const int axis = wrap_axis("log_softmax", dim, x.ndim());
   Tensor out = normalised(in, axis, ScanOp::LogSoftmax);
   if (!needs_grad(in)) return out;
-  return record("LogSoftmaxBackward0", out, in, [axis, saved = SavedTensor::output(out)](const Tensor& g) {
+  auto formula = [axis](const Tensor& g, int64_t, const SavedTensor& saved) {
     if (Tensor made = softmax_gradient_of_rows(saved.get(), g, axis, true); made.defined()) return made;
     const Tensor out = elementwise<Exp>(saved.get()), total = sum(g, {axis}, true);
     if (grad_enabled()) return g - out * total;
     const Operand in[] = {g, out, total, Operand(-1.0)};
     return call_elementwise_out(op_def(elementwise_id<Addcmul>), in, nullptr, out, true);
-  });
+  };
+  return record("LogSoftmaxBackward0", out, in,
+                NamedFormula{std::tuple(dim, SavedTensor::output(out)), std::move(formula), "dim result"});
 }
 
 }  // namespace strided

@@ -78,12 +78,10 @@ ValuesAndIndices sort_unrecorded(const char* op, const Tensor& x, int64_t dim, b
 }
 
 // The gradient of elements taken along an axis goes back to where they came from.
-ValuesAndIndices record_taken(const char* node, const Tensor& x, int axis, bool keepdim, Tensor values, Tensor index) {
+ValuesAndIndices record_taken(const char* node, const char* names, const Tensor& x, int64_t dim, int axis, bool keepdim,
+                              Tensor values, Tensor index) {
   if (!needs_grad(x)) return {values, index};
-  record_all(node, {values}, {x},
-             [axis, keepdim, shape = x.shape(), saved = SavedTensor(index)](const std::vector<Tensor>& g) {
-               return std::vector<Tensor>{scatter_along(g[0], saved.get(), axis, keepdim, shape)};
-             });
+  record_all(node, {values}, {x}, gradient_of_taken(x, dim, axis, keepdim, index, names));
   return {values, index};
 }
 
@@ -91,7 +89,8 @@ ValuesAndIndices record_taken(const char* node, const Tensor& x, int axis, bool 
 
 ValuesAndIndices sort(const Tensor& x, int64_t dim, bool descending) {
   auto [values, index] = sort_unrecorded("sort", x, dim, descending);
-  return record_taken("SortBackward0", x, wrap_axis("sort", dim, x.ndim()), true, values, index);
+  return record_taken("SortBackward0", "dim - indices self_sym_sizes", x, dim, wrap_axis("sort", dim, x.ndim()), true,
+                      values, index);
 }
 
 Tensor argsort(const Tensor& x, int64_t dim, bool descending) {
@@ -108,7 +107,8 @@ ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t dim, bool largest) {
   Tensor values = empty(shape, x.dtype(), x.device()), index = empty(shape, DType::Int64, x.device());
   sort_rows("topk", rows, values, index, x.ndim() == 0 ? 1 : k,
             largest);  // a number is its own first element, as in PyTorch
-  return record_taken("TopkBackward0", x, rows.axis, true, back(values, rows, x, false), back(index, rows, x, false));
+  return record_taken("TopkBackward0", "dim - indices self_sym_sizes", x, dim, rows.axis, true,
+                      back(values, rows, x, false), back(index, rows, x, false));
 }
 
 namespace {
@@ -140,7 +140,7 @@ ValuesAndIndices select(const char* op, const char* node, const Tensor& x, int64
   const SortPlan plan{op,     x.device().index, x.dtype(),     in.data(),
                       rows.n, rows.count,       values.data(), index.data_as<int64_t>()};
   if (rows.count > 0) backend(x.device()).order_statistic(plan, what, k - 1);
-  return record_taken(node, x, rows.axis, keepdim, values, index);
+  return record_taken(node, "dim keepdim indices self_sym_sizes", x, dim, rows.axis, keepdim, values, index);
 }
 
 Tensor select_of_all(const char* op, const char* node, const Tensor& x, OrderStatistic what) {
@@ -154,10 +154,12 @@ Tensor select_of_all(const char* op, const char* node, const Tensor& x, OrderSta
     out = std::get<0>(select(op, node, flatten(x, 0, -1), 0, false, what, 1));
   }
   if (!needs_grad(x)) return out;
-  return record(node, out, x, [saved = SavedTensor(x), saved_out = SavedTensor::output(out)](const Tensor& g) {
+  auto formula = [](const Tensor& g, const SavedTensor& saved, const SavedTensor& out) {
     const Tensor x = saved.get();
-    return share_among_ties(g, x, saved_out.get(), axis_mask("median", {}, x.ndim()), false);
-  });
+    return share_among_ties(g, x, out.get(), axis_mask("median", {}, x.ndim()), false);
+  };
+  return record(node, out, x,
+                NamedFormula{std::tuple(SavedTensor(x), SavedTensor::output(out)), std::move(formula), "self result"});
 }
 
 }  // namespace
