@@ -289,11 +289,11 @@ void bind_parameters() {
       "normal(Tensor mean, Tensor std, *, Generator? generator=None, Tensor? out=None)",
       R"(Normal random numbers with a mean and a deviation for each; the two broadcast, and the result has the
 dtype of mean. No gradient goes to either. RuntimeError for a negative deviation.)",
-      kFunction | kResizesOut);
+      kFunction);
   def<&normal_mean_tensor>("normal(Tensor mean, float std=1.0, *, Generator? generator=None, Tensor? out=None)",
-                           "Normal random numbers with one deviation for all.", kFunction | kResizesOut);
+                           "Normal random numbers with one deviation for all.", kFunction);
   def<&normal_std_tensor>("normal(float mean, Tensor std, *, Generator? generator=None, Tensor? out=None)",
-                          "Normal random numbers with one mean for all, in the dtype of std.", kFunction | kResizesOut);
+                          "Normal random numbers with one mean for all, in the dtype of std.", kFunction);
   def<&make_normal>("normal(float mean, float std, int[] size, *, " OPTIONS_TEXT("None"),
                     R"(A tensor of normal random numbers.
 
