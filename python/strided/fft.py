@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from . import _C
 from ._calls import namespaces as _namespaces
+from ._calls.overrides import seen_by_modes as _seen_by_modes
 
 if TYPE_CHECKING:
     from ._typing import Any, Device, DType, Tensor
@@ -32,6 +33,7 @@ def _spacing(n: int, d: float) -> float:
     return 1.0 / (n * d) if n * d else math.inf
 
 
+@_seen_by_modes
 def fftfreq(
     n: int,
     d: float = 1.0,
@@ -56,6 +58,7 @@ def fftfreq(
     return result.requires_grad_() if requires_grad else result
 
 
+@_seen_by_modes
 def rfftfreq(
     n: int,
     d: float = 1.0,

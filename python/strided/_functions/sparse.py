@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .._calls.overrides import overridable, overridable_method
+from .._calls.overrides import overridable, overridable_method, seen_by_modes
 
 if TYPE_CHECKING:
     from .._typing import Any, Device, DType, Tensor
@@ -17,6 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@seen_by_modes
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
@@ -114,6 +115,7 @@ hsmm = _product("hsmm", "``hspmm``.")
 hspmm = _product("hspmm", "``mm`` of a sparse matrix with a dense one: sparse rows of dense values.")
 
 
+@seen_by_modes
 def sparse_compressed_tensor(
     compressed_indices: Any,
     plain_indices: Any,
@@ -168,6 +170,7 @@ def _of_layout(name: str, layout: Any, given: dict[str, Any]) -> Tensor:
     return compressed.construct(wanted, *(given.pop(k) for k in list(given)[:3]), **given)
 
 
+@seen_by_modes
 def sparse_csr_tensor(
     crow_indices: Any,
     col_indices: Any,
@@ -192,6 +195,7 @@ def sparse_csr_tensor(
     return _of_layout("sparse_csr_tensor", layout, dict(locals()))
 
 
+@seen_by_modes
 def sparse_csc_tensor(
     ccol_indices: Any,
     row_indices: Any,
@@ -214,6 +218,7 @@ def sparse_csc_tensor(
     return _of_layout("sparse_csc_tensor", layout, dict(locals()))
 
 
+@seen_by_modes
 def sparse_bsr_tensor(
     crow_indices: Any,
     col_indices: Any,
@@ -235,6 +240,7 @@ def sparse_bsr_tensor(
     return _of_layout("sparse_bsr_tensor", layout, dict(locals()))
 
 
+@seen_by_modes
 def sparse_bsc_tensor(
     ccol_indices: Any,
     row_indices: Any,

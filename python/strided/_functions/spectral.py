@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .. import _C
 from .._calls.arguments import check_tensor, whole
 from .._calls.once import warn_once_of
-from .._calls.overrides import overridable, overridable_method
+from .._calls.overrides import overridable, overridable_method, seen_by_modes
 
 if TYPE_CHECKING:
     from .._typing import Any, Device, DType, Sequence, Tensor
@@ -82,6 +82,7 @@ def _window(name, n, periodic, dtype, device, requires_grad, values):
     return finish(values(Samples(n, bool(periodic), device)), dtype, requires_grad)
 
 
+@seen_by_modes
 def hann_window(
     window_length: int,
     periodic: bool = True,
@@ -104,6 +105,7 @@ def hann_window(
     )
 
 
+@seen_by_modes
 def hamming_window(
     window_length: int,
     periodic: bool = True,
@@ -128,6 +130,7 @@ def hamming_window(
     )
 
 
+@seen_by_modes
 def blackman_window(
     window_length: int,
     periodic: bool = True,
@@ -151,6 +154,7 @@ def blackman_window(
     )
 
 
+@seen_by_modes
 def bartlett_window(
     window_length: int,
     periodic: bool = True,
@@ -171,6 +175,7 @@ def bartlett_window(
     return _window("bartlett_window", window_length, periodic, dtype, device, requires_grad, lambda s: s.triangle())
 
 
+@seen_by_modes
 def kaiser_window(
     window_length: int,
     periodic: bool = True,

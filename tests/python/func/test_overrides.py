@@ -548,3 +548,28 @@ def test_threads_and_many_calls(kind):
     for t in threads:
         t.join()
     assert len(set(results)) == 1 and len(results) == 4
+
+
+FACTORIES = {
+    "sparse_coo_tensor": lambda: torch.sparse_coo_tensor([[0]], [1.0], (2,)),
+    "sparse_csr_tensor": lambda: torch.sparse_csr_tensor([0, 1], [0], [1.0]),
+    "sparse_bsc_tensor": lambda: torch.sparse_bsc_tensor([0, 1], [0], [[[1.0]]]),
+    "sparse_compressed_tensor": lambda: torch.sparse_compressed_tensor([0, 1], [0], [1.0], layout=torch.sparse_csr),
+    "hann_window": lambda: torch.hann_window(4),
+    "kaiser_window": lambda: torch.kaiser_window(4),
+    "fftfreq": lambda: torch.fft.fftfreq(4),
+    "rfftfreq": lambda: torch.fft.rfftfreq(4),
+}
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_modes_see_factories_as_one_call(name):
+    class Names(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    seen = []
+    with Names():
+        made = FACTORIES[name]()
+    assert seen == [name] and made.shape == FACTORIES[name]().shape

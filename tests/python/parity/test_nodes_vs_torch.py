@@ -248,7 +248,9 @@ GRAPHS = {
     "leaves of two branches": lambda t, leaf: (leaf("a", 2) + leaf("b", 2)) * (leaf("c", 2) + leaf("d", 2)),
     "a list": lambda t, leaf: t.stack([leaf("a", 2), leaf("b", 2), leaf("c", 2)]),
     "a leaf used twice": lambda t, leaf: (lambda a: leaf("b", 2) * a * leaf("c", 2) * a)(leaf("a", 2)),
-    "a leaf used by the first and the last node": lambda t, leaf: (lambda a: (a * leaf("b", 2)).exp() + a)(leaf("a", 2)),
+    "a leaf used by the first and the last node": lambda t, leaf: (lambda a: (a * leaf("b", 2)).exp() + a)(
+        leaf("a", 2)
+    ),
     "a network": small_network,
 }
 
