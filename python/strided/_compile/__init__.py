@@ -2,7 +2,7 @@
 operations in the trace run as fused programs (Note [Fused programs] in ``csrc/backend/fused_plan.h``).
 
 =====================  ===========================================================================================
-``_surroundings.py``   what a function reads besides its arguments, and whether that can be checked before each call
+``_guards.py``         what a function reads besides its arguments, and whether that can be checked before each call
 ``_trace.py``          a run of the function that writes down the calls it makes
 ``_groups.py``         which calls become one program
 ``_replay.py``         the trace as a Python function of its own

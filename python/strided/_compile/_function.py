@@ -11,8 +11,8 @@ import strided
 
 from .. import _C
 from ._explain import Explanation
+from ._guards import Guards
 from ._replay import Replay, result_of
-from ._surroundings import Surroundings
 from ._trace import Call, Trace, Tracer, Untraceable, tensors_in
 
 _all: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()
@@ -40,14 +40,14 @@ class CompiledFunction:
         self._traces: dict[bytes, Replay | None] = {}
         self._reasons: dict[bytes | None, str] = {}
         self._breaks: set[bytes] = set()  # kinds of calls that PyTorch would not trace either
-        self._surroundings: Surroundings | None = None
+        self._guards: Guards | None = None
         self._refusal: str | None = None
         self._refused_last: tuple[bytes, str] = (b"", "")
 
     def _run_compiled(self, *args: Any, **kwargs: Any) -> Any:
         key = _C._trace_key(args, kwargs)
         replay = self._traces.get(key)
-        if replay is not None and self._surroundings.is_unchanged():
+        if replay is not None and self._guards.is_unchanged():
             return replay.run(args, kwargs)
         return self._first_call(key, args, kwargs)
 
@@ -80,14 +80,14 @@ class CompiledFunction:
         return Explanation(self._traces.get(key), reason)
 
     def _is_current(self) -> bool:
-        return self._surroundings is not None and self._surroundings.is_unchanged()
+        return self._guards is not None and self._guards.is_unchanged()
 
     def _first_call(self, key: bytes | None, args: Any, kwargs: Any, raises: bool = True) -> Any:
-        if self._surroundings is not None and not self._surroundings.is_unchanged():
+        if self._guards is not None and not self._guards.is_unchanged():
             self.forget()
-        if self._surroundings is None and self._refusal is None:
+        if self._guards is None and self._refusal is None:
             try:
-                self._surroundings = Surroundings(self._strided_original)
+                self._guards = Guards(self._strided_original)
             except Untraceable as error:
                 self._refusal = str(error)
         if self._refusal is not None:
@@ -112,7 +112,7 @@ class CompiledFunction:
         for tensor in given:
             trace.variable(tensor)
         shapes = [(t.shape, t.stride()) for t in given]
-        captured = self._surroundings.tensors
+        captured = self._guards.tensors
         tracer = Tracer(trace, captured)
         with tracer:
             result = self._run(*args, **kwargs)
@@ -126,7 +126,7 @@ class CompiledFunction:
             reason = "it changes an argument that is no tensor"
         if reason is None and [(t.shape, t.stride()) for t in given] != shapes:
             reason = "it changes the shape of an argument"
-        if reason is None and not self._surroundings.is_unchanged():
+        if reason is None and not self._guards.is_unchanged():
             reason = "it changes what it reads"
         writes = any(isinstance(node, Call) and node.is_write for node in trace.nodes)
         if reason is None and writes and strided.is_grad_enabled() and any(t.requires_grad for t in trace.tensors):

@@ -8,7 +8,7 @@ import strided
 
 from .. import _C
 from ._groups import Group, find_outputs, make_groups
-from ._surroundings import is_ours
+from ._guards import is_ours
 from ._trace import Call, Operation, Trace, Untraceable, Variable
 
 

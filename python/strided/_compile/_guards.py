@@ -53,8 +53,11 @@ def is_value(x: Any) -> bool:
     return isinstance(x, _VALUES) or (type(x) in (tuple, frozenset, strided.Size) and all(map(is_value, x)))
 
 
-class Surroundings:
-    """What the code of ``function`` reads; Untraceable if it cannot be checked."""
+class Guards:
+    """What the code of ``function`` reads besides its arguments, compared before each call.
+
+    Untraceable if it cannot be compared.
+    """
 
     def __init__(self, function: Any):
         self.bindings: list[tuple[Any, str, Any]] = []  # (a dict or a cell, name, what it holds)
