@@ -68,7 +68,7 @@ def explain(fn: Callable[..., Any]) -> Callable[..., Explanation]:
 
         def listen(comm, transfer):
             why, comm.why = comm.why, None
-            function, what = why if why is not None else (_move.told().function, "")
+            function, what = why if why is not None else (_move.call_state().function, "")
             transfers.append(Moved(function, what, transfer.call, transfer.sent, transfer.received))
 
         listeners = _comm.rank_state().setdefault("listeners", [])

@@ -53,26 +53,26 @@ def gather_limit() -> float:
     return _comm.rank_state().get("gather_limit", _LIMIT)
 
 
-class _Told:
-    """What the function that runs is called, and whether plain tensors count as the same on every rank."""
+class _CallState:
+    """The name of the function that runs, and whether plain tensors count as the same on every rank."""
 
     def __init__(self):
         self.function, self.replicates = "", False
 
 
-def told() -> _Told:
+def call_state() -> _CallState:
     """The state of this rank."""
     state = _comm.rank_state()
-    if "told" not in state:
-        state["told"] = _Told()
-    return state["told"]
+    if "call_state" not in state:
+        state["call_state"] = _CallState()
+    return state["call_state"]
 
 
 @contextlib.contextmanager
 def implicit_replication() -> Iterator[None]:
     """Context in which a plain tensor beside a sharded one counts as Replicate: the same on every rank.  Elsewhere that
     is an error, because nothing could tell that it differs."""
-    state = told()
+    state = call_state()
     before, state.replicates = state.replicates, True
     try:
         yield
@@ -82,7 +82,7 @@ def implicit_replication() -> Iterator[None]:
 
 def _tell(comm, what):
     """Puts into the header of the next call what is moved, for errors, and keeps it for listeners (explain)."""
-    function = told().function
+    function = call_state().function
     comm.purpose = f"{function}: {what}" if function else what
     comm.why = function, what
 
@@ -91,8 +91,9 @@ def _warn_of_gather(src, dst, itemsize):
     nbytes = math.prod(dst.local_shape()) * itemsize
     limit = gather_limit()
     if nbytes > limit and nbytes > 2 * math.prod(src.local_shape()) * itemsize:
+        function = call_state().function or "redistribute"
         warnings.warn(
-            f"{told().function or 'redistribute'} gathers {nbytes} bytes on every rank ({src!r} -> {dst!r}); the limit is "
+            f"{function} gathers {nbytes} bytes on every rank ({src!r} -> {dst!r}); the limit is "
             f"{limit} (strided.distributed.set_gather_limit)",
             stacklevel=2,
         )

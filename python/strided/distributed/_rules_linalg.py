@@ -66,7 +66,7 @@ def _of_matrix(M):
     return _Side(_transfer.places(M), tuple(M.local.shape), name, computes=True)
 
 
-class _Deal(Function):
+class _MovePieces(Function):
     """The pieces of one side from those of the other: each element once, from the first rank that has it."""
 
     @staticmethod
@@ -83,7 +83,7 @@ class _Deal(Function):
     @staticmethod
     def backward(ctx, grad):
         source, target, comm, limit = ctx.sides
-        return _Deal.apply(grad, target, source, comm, limit), None, None, None, None
+        return _MovePieces.apply(grad, target, source, comm, limit), None, None, None, None
 
 
 def grid_of(mesh: Any) -> Any:
@@ -125,7 +125,7 @@ def deal(x: ShardedTensor, block: int | None = None) -> Any:
         made = bare.with_local(local.detach())
         made.shared = True
         return made
-    made = bare.with_local(_Deal.apply(local, source, target, grid.comm, limit))
+    made = bare.with_local(_MovePieces.apply(local, source, target, grid.comm, limit))
     made.spare = not made.local.requires_grad
     return made
 
@@ -155,7 +155,7 @@ def collect(M: Any, mesh: Any, placements: Any, *, vector: bool = False, consume
         _move._tell(M.grid.comm, f"{source.name} -> {target.name}")
         local = strips.move(M.take())
     else:
-        local = _Deal.apply(M.local, source, target, M.grid.comm, limit)
+        local = _MovePieces.apply(M.local, source, target, M.grid.comm, limit)
     return wrap(local.squeeze(1) if vector else local, spec)
 
 

@@ -316,7 +316,7 @@ class ShardedTensor(Tensor):
                 return made
         if kwargs and kwargs.get("out") is not None:
             return _into(func, args, kwargs)
-        state = _move.told()
+        state = _move.call_state()
         if state.function:
             return found(func, args, kwargs or {})
         state.function = name_of(func)
@@ -583,7 +583,7 @@ def to_spec(x: ShardedTensor, spec: Spec) -> ShardedTensor:
     """x in the placements of spec."""
     if x._spec is spec or x._spec == spec:
         return x
-    state = _move.told()
+    state = _move.call_state()
     outer = state.function
     state.function = outer or "redistribute"
     try:
@@ -610,7 +610,7 @@ def sharded(x: Any, like: ShardedTensor, func: Any) -> ShardedTensor:
         if x._spec.mesh is not like._spec.mesh and x._spec.mesh != like._spec.mesh:
             raise RuntimeError(f"{_said(func)}: tensors on two meshes, {like._spec.mesh} and {x._spec.mesh}")
         return x
-    if isinstance(x, Tensor) and (x.ndim == 0 or _move.told().replicates):
+    if isinstance(x, Tensor) and (x.ndim == 0 or _move.call_state().replicates):
         mesh = like._spec.mesh
         found = mesh._everywhere.get(x.shape)
         if found is None:

@@ -141,8 +141,8 @@ class _Gathered(Function):
 
 def _moved(moves: list[Any]) -> list[Tensor]:
     """Tensors from layout to layout, together where that is one step for each."""
-    told = _move.told()
-    before, told.function = told.function, "fully_shard"
+    state = _move.call_state()
+    before, state.function = state.function, "fully_shard"
     try:
         if _move.recording() and any(_move._has_record(t) for t, _, _ in moves):  # second derivatives
             return [_move.redistribute(*move) for move in moves]
@@ -153,7 +153,7 @@ def _moved(moves: list[Any]) -> list[Tensor]:
             made = iter(_move.exchange_all([move for move, one in zip(moves, together) if one]))
             return [next(made) if one else _move.redistribute(*move) for move, one in zip(moves, together)]
     finally:
-        told.function = before
+        state.function = before
 
 
 class _Use:

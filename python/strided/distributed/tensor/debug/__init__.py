@@ -46,7 +46,7 @@ class CommDebugMode:
 
     def _listen(self, comm: Any, transfer: Any) -> None:
         why, comm.why = comm.why, None
-        function, what = why if why is not None else (_move.told().function, "")
+        function, what = why if why is not None else (_move.call_state().function, "")
         self.comm_counts[_NAMES.get(transfer.call, transfer.call)] += 1
         self._moved.append(Moved(function, what, transfer.call, transfer.sent, transfer.received))
 
