@@ -193,6 +193,48 @@ def _check_shapes(query, key, value, key_padding_mask, attn_mask, heads):
     return batched
 
 
+def _mask_of_heads(attn_mask, query, key, heads):
+    """attn_mask to be added to the scores of all heads: shape (1 or batch * heads, queries, keys)."""
+    mask = _canonical(attn_mask, "attn_mask", query.dtype)
+    if mask is None:
+        return None
+    length, keys = query.size(0), key.size(0)
+    if mask.dim() == 2:
+        if tuple(mask.shape) != (length, keys):
+            raise RuntimeError(f"The shape of the 2D attn_mask is {mask.shape}, but should be {(length, keys)}.")
+        return mask.unsqueeze(0)
+    wanted = (query.size(1) * heads, length, keys)
+    if tuple(mask.shape) != wanted:
+        raise RuntimeError(f"The shape of the 3D attn_mask is {mask.shape}, but should be {wanted}.")
+    return mask
+
+
+def _padding_of_heads(padding, batch, heads, keys):
+    """key_padding_mask in the shape (batch * heads, 1, keys)."""
+    if tuple(padding.shape) != (batch, keys):
+        raise AssertionError(f"expecting key_padding_mask shape of {(batch, keys)}, but got {padding.shape}")
+    return padding.view(batch, 1, 1, keys).expand(-1, heads, -1, -1).reshape(batch * heads, 1, keys)
+
+
+def _weighted_heads(q, k, v, mask, p):
+    """The results of heads, shape (batch * heads, queries, features), and their weights."""
+    q = q * math.sqrt(1.0 / q.size(2))
+    scores = strided.bmm(q, k.transpose(1, 2))
+    weights = (scores if mask is None else scores + mask).softmax(-1)
+    if p > 0.0:
+        weights = dropout(weights, p)
+    return strided.bmm(weights, v), weights
+
+
+def _heads(q, k, v, heads, mask, p, is_causal):
+    """The same without weights."""
+    four = lambda x: x.view(x.size(0) // heads, heads, *x.shape[1:])
+    if mask is not None:
+        mask = mask.unsqueeze(0) if mask.size(0) == 1 else four(mask)
+    made = strided.nn.functional.scaled_dot_product_attention(four(q), four(k), four(v), mask, p, is_causal)
+    return made.reshape(q.shape)
+
+
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,
@@ -255,15 +297,7 @@ def multi_head_attention_forward(
         )
     padding = _canonical(key_padding_mask, "key_padding_mask", query.dtype)
     is_causal = is_causal and padding is None and not need_weights  # then the mask is not looked at, as in PyTorch
-    mask = None if is_causal else _canonical(attn_mask, "attn_mask", query.dtype)
-    if mask is not None and mask.dim() == 2:
-        if tuple(mask.shape) != (length, key.size(0)):
-            raise RuntimeError(f"The shape of the 2D attn_mask is {mask.shape}, but should be {(length, key.size(0))}.")
-        mask = mask.unsqueeze(0)
-    elif mask is not None and tuple(mask.shape) != (batch * num_heads, length, key.size(0)):
-        raise RuntimeError(
-            f"The shape of the 3D attn_mask is {mask.shape}, but should be {(batch * num_heads, length, key.size(0))}."
-        )
+    mask = None if is_causal else _mask_of_heads(attn_mask, query, key, num_heads)
     weights: Any = in_proj_weight
     if use_separate_proj_weight:
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)
@@ -285,33 +319,20 @@ def multi_head_attention_forward(
         zero = strided.zeros(batch * num_heads, 1, size, dtype=k.dtype, device=k.device)
         k, v = strided.cat([k, zero], 1), strided.cat([v, zero], 1)
         mask, padding = (None if m is None else pad(m, (0, 1)) for m in (mask, padding))
-    keys = k.size(1)
     if padding is not None:
-        if tuple(padding.shape) != (batch, keys):
-            raise AssertionError(f"expecting key_padding_mask shape of {(batch, keys)}, but got {padding.shape}")
-        padding = padding.view(batch, 1, 1, keys).expand(-1, num_heads, -1, -1).reshape(batch * num_heads, 1, keys)
+        padding = _padding_of_heads(padding, batch, num_heads, k.size(1))
         mask = padding if mask is None else mask + padding
-    p = dropout_p if training else 0.0
-    found = None
+    p, found = dropout_p if training else 0.0, None
     if need_weights:
-        q = q * math.sqrt(1.0 / size)
-        scores = strided.bmm(q, k.transpose(1, 2))
-        found = (scores if mask is None else scores + mask).softmax(-1)
-        if p > 0.0:
-            found = dropout(found, p)
-        made = strided.bmm(found, v)
+        made, found = _weighted_heads(q, k, v, mask, p)
     else:
-        four = lambda x: x.view(batch, num_heads, x.size(1), size)
-        if mask is not None:
-            mask = mask.unsqueeze(0) if mask.size(0) == 1 else mask.view(batch, num_heads, mask.size(1), keys)
-        made = strided.nn.functional.scaled_dot_product_attention(four(q), four(k), four(v), mask, p, is_causal)
-        made = made.reshape(batch * num_heads, length, size)
+        made = _heads(q, k, v, num_heads, mask, p, is_causal)
     made = made.transpose(0, 1).reshape(length * batch, embed_dim)
     made = strided.nn.functional.linear(made, out_proj_weight, out_proj_bias).view(
         length, batch, out_proj_weight.size(0)
     )
     if found is not None:
-        found = found.view(batch, num_heads, length, keys)
+        found = found.view(batch, num_heads, length, k.size(1))
         found = found.mean(1) if average_attn_weights else found
     if not batched:
         return made.squeeze(1), None if found is None else found.squeeze(0)
