@@ -16,13 +16,20 @@ enum class Promote : uint8_t {
 };
 
 // What the backward formula reads. Anything else may be freed or overwritten. A struct whose gradients do not each read
-// all operands says so in `static constexpr uint8_t reads[]` (call.h).
-// Numbers among the operands wrap around where the dtype cannot hold them, as in PyTorch, unless the struct says
-// otherwise in `static constexpr OutOfRange numbers` (core/convert.h).
+// all operands says so in `static constexpr uint8_t reads[]` (csrc/ops/call.h).
 enum class Saves : uint8_t { Nothing = 0, Inputs = 1, Output = 2, Both = 3 };
 constexpr bool saves_inputs(Saves s) { return static_cast<int>(s) & 1; }
 constexpr bool saves_output(Saves s) { return static_cast<int>(s) & 2; }
 
+// `from` with another value in one field. (Clang evaluates the function only where its body stands before the call.)
+template <class S, class T>
+constexpr S changed(S from, T S::* field, T value) {
+  from.*field = value;
+  return from;
+}
+
+// What an op says about itself. Numbers among its operands wrap around where the dtype cannot hold them, as in PyTorch,
+// unless the struct beside it has `static constexpr OutOfRange numbers` (csrc/core/convert.h).
 struct Info {
   const char* name;  // PyTorch's name; the in-place form and out= follow from it
   Promote promote;
@@ -39,25 +46,17 @@ struct Info {
   bool method = true;
 
   // Names of the operands. "*, Number value=1" makes one a keyword.
-  constexpr Info with_operands(const char* names) const { return changed(&Info::operands, names); }
+  constexpr Info with_operands(const char* names) const { return changed(*this, &Info::operands, names); }
   // Further arguments, which fwd gets as `const double* p`: "*, int decimals=0". None becomes is_none().
-  constexpr Info with_params(const char* list) const { return changed(&Info::params, list); }
+  constexpr Info with_params(const char* list) const { return changed(*this, &Info::params, list); }
   // Other names, blank-separated.
-  constexpr Info with_aliases(const char* names) const { return changed(&Info::aliases, names); }
+  constexpr Info with_aliases(const char* names) const { return changed(*this, &Info::aliases, names); }
   // The node's name without "Backward0", where PyTorch's does not follow from the op's name ("log1p": "Log1P").
-  constexpr Info with_node(const char* title) const { return changed(&Info::node, title); }
+  constexpr Info with_node(const char* title) const { return changed(*this, &Info::node, title); }
   // There is no `name_`.
-  constexpr Info without_inplace() const { return changed(&Info::inplace, false); }
+  constexpr Info without_inplace() const { return changed(*this, &Info::inplace, false); }
   // It is a function only. (A name with a dot is never a method.)
-  constexpr Info without_method() const { return changed(&Info::method, false); }
-
- private:
-  template <class T>
-  constexpr Info changed(T Info::* field, T value) const {
-    Info copy = *this;
-    copy.*field = value;
-    return copy;
-  }
+  constexpr Info without_method() const { return changed(*this, &Info::method, false); }
 };
 
 // What a backward formula may use: operands by position, the output, the params.

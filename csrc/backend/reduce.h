@@ -43,27 +43,19 @@ struct ReduceInfo {
   const char* refusal = nullptr;
   bool numbered = false;
 
-  constexpr ReduceInfo with_algorithm(ReduceAlgorithm way) const { return changed(&ReduceInfo::algorithm, way); }
-  constexpr ReduceInfo with_outputs(int n) const { return changed(&ReduceInfo::outputs, n); }
+  constexpr ReduceInfo with_algorithm(ReduceAlgorithm way) const { return changed(*this, &ReduceInfo::algorithm, way); }
+  constexpr ReduceInfo with_outputs(int n) const { return changed(*this, &ReduceInfo::outputs, n); }
   // What follows `input` in the signature of the public function, without out=: dim, keepdim, dtype, and perhaps one
   // number, which is the parameter.
-  constexpr ReduceInfo with_arguments(const char* text) const { return changed(&ReduceInfo::arguments, text); }
-  constexpr ReduceInfo saving(Saves what) const { return changed(&ReduceInfo::saves, what); }
-  constexpr ReduceInfo promoting(Promote how) const { return changed(&ReduceInfo::promote, how); }
-  constexpr ReduceInfo with_no_axes(NoAxes what) const { return changed(&ReduceInfo::no_axes, what); }
+  constexpr ReduceInfo with_arguments(const char* text) const { return changed(*this, &ReduceInfo::arguments, text); }
+  constexpr ReduceInfo saving(Saves what) const { return changed(*this, &ReduceInfo::saves, what); }
+  constexpr ReduceInfo promoting(Promote how) const { return changed(*this, &ReduceInfo::promote, how); }
+  constexpr ReduceInfo with_no_axes(NoAxes what) const { return changed(*this, &ReduceInfo::no_axes, what); }
   // The RuntimeError for other kinds, where it is not NotImplementedError; {which} is "Input" or "Optional" (dtype=),
   // {dtype} its name.
-  constexpr ReduceInfo with_refusal(const char* text) const { return changed(&ReduceInfo::refusal, text); }
+  constexpr ReduceInfo with_refusal(const char* text) const { return changed(*this, &ReduceInfo::refusal, text); }
   // The node is called NameBackward1, not 0, when axes are listed.
-  constexpr ReduceInfo with_numbered_node() const { return changed(&ReduceInfo::numbered, true); }
-
- private:
-  template <class T>
-  constexpr ReduceInfo changed(T ReduceInfo::* field, T value) const {
-    ReduceInfo copy = *this;
-    copy.*field = value;
-    return copy;
-  }
+  constexpr ReduceInfo with_numbered_node() const { return changed(*this, &ReduceInfo::numbered, true); }
 };
 
 inline namespace STRIDED_ISA {
