@@ -66,7 +66,7 @@ struct GeluGrad {
     return math::has_usual_normal_law(x);
   }
   template <class T, class = std::enable_if_t<std::is_same_v<T, float>>>
-  static T usual(T g, T x) {
+  static T fwd_usual(T g, T x) {
     return slope(g, x, math::normal_law_usual(x));
   }
   template <class T, class Law>
@@ -97,7 +97,7 @@ struct Gelu {
     return math::has_usual_normal_law(x);
   }
   template <class T, class = std::enable_if_t<std::is_same_v<T, float>>>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return x * math::normal_law_usual(x).hi;
   }
   template <int I, class V>
@@ -204,7 +204,7 @@ struct SiluGrad {
     return math::has_usual_sigmoid(x);
   }
   template <class T, class = if_float<T>>
-  static T usual(T g, T x) {
+  static T fwd_usual(T g, T x) {
     const T s = math::sigmoid_usual(x);
     return g * (s + x * (s * (T(1) - s)));
   }
@@ -240,7 +240,7 @@ struct Silu {
     return math::has_usual_sigmoid(x);
   }
   template <class T, class = if_float<T>>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return x * math::sigmoid_usual(x);
   }
   template <int I, class V>
@@ -317,7 +317,7 @@ struct SoftplusGrad {
     return math::has_usual_sigmoid(x * static_cast<T>(p[0]));
   }
   template <class T>
-  static T usual(T g, T x, const double* p) {
+  static T fwd_usual(T g, T x, const double* p) {
     const T scaled = x * static_cast<T>(p[0]), value = g * math::sigmoid_usual(scaled);
     return scaled > static_cast<T>(p[1]) ? g : value;
   }
@@ -349,7 +349,7 @@ struct Softplus {
     return math::has_usual_exp(x * static_cast<T>(p[0]));
   }
   template <class T>
-  static T usual(T x, const double* p) {
+  static T fwd_usual(T x, const double* p) {
     const T beta = static_cast<T>(p[0]), scaled = x * beta;
     const T value = math::log1p_usual(math::exp_usual(scaled)) / beta;
     return scaled > static_cast<T>(p[1]) ? x : value;
@@ -373,7 +373,7 @@ struct LogSigmoidGrad {
     return math::has_usual_sigmoid(x);
   }
   template <class T>
-  static T usual(T g, T x) {
+  static T fwd_usual(T g, T x) {
     return g * math::sigmoid_usual(-x);
   }
   static constexpr uint8_t reads[] = {2, 3};

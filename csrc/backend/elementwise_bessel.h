@@ -25,7 +25,7 @@ struct BesselJ0 {
     return math::has_usual_bessel(x);
   }
   template <class T>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return math::bessel_j0_usual(x);
   }
   template <int I, class V>
@@ -47,7 +47,7 @@ struct BesselJ1 {
     return math::has_usual_bessel(x);
   }
   template <class T>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return math::bessel_j1_usual(x);
   }
   template <int I, class V>

@@ -82,8 +82,10 @@ struct Div {
 // ---- integral quotients and remainders ------------------------------------------------------------------------------
 
 // Note [Usual operands]
-// fwd of these is right for every operand, and slow. Where is_usual says so, which are nearly all operands in practice,
-// `usual` gives the same bits, and is fast vector code: csrc/cpu/pointwise/loops.inc asks for some elements at a time.
+// Some ops have two functions beside fwd, which is right for every operand, and slow. Where is_usual says so, which are
+// nearly all operands in practice, fwd_usual gives the same bits, and is fast vector code: csrc/cpu/pointwise/loops.inc
+// asks for some elements at a time. An op whose is_usual looks at the result says `using UsualDependsOnResult = void`:
+// it is then asked once for each element.
 
 struct DivTrunc : ZeroGradient {
   static constexpr Info info = Info{"_div_trunc", Promote::Same, kinds::Int | kinds::Float, Saves::Nothing,
@@ -99,7 +101,7 @@ struct DivTrunc : ZeroGradient {
     return integer::divides_as_float_usually(a, b);
   }
   template <class T, class = std::enable_if_t<is_int_v<T>>>
-  static T usual(T a, T b) {
+  static T fwd_usual(T a, T b) {
     return integer::div_trunc_as_float(a, b);
   }
 };
@@ -132,7 +134,7 @@ struct FloorDivide : ZeroGradient {
     else return math::fmod_is_near(a, b);
   }
   template <class T>
-  static T usual(T a, T b) {
+  static T fwd_usual(T a, T b) {
     if constexpr (is_int_v<T>) return integer::div_floor_as_float(a, b);
     else return from(a, b, math::fmod_near(a, b));
   }
@@ -158,7 +160,7 @@ struct Remainder {
     else return math::fmod_is_near(a, b);
   }
   template <class T>
-  static T usual(T a, T b) {
+  static T fwd_usual(T a, T b) {
     if constexpr (is_int_v<T>) return integer::mod_floor_as_float(a, b);
     else return from(b, math::fmod_near(a, b));
   }
@@ -186,7 +188,7 @@ struct Fmod {
     else return math::fmod_is_near(a, b);
   }
   template <class T>
-  static T usual(T a, T b) {
+  static T fwd_usual(T a, T b) {
     if constexpr (is_int_v<T>) return integer::mod_trunc_as_float(a, b);
     else return math::fmod_near(a, b);
   }
@@ -217,7 +219,7 @@ struct Pow {
     return math::has_usual_pow(a, b);
   }
   template <class T, class = if_float<T>>
-  static T usual(T a, T b) {
+  static T fwd_usual(T a, T b) {
     return math::pow_usual(a, b);
   }
   template <int I, class V>
@@ -253,7 +255,7 @@ struct Ldexp {
     else return math::is_usual_exponent(b);
   }
   template <class T>
-  static T usual(T a, T b) {
+  static T fwd_usual(T a, T b) {
     if constexpr (is_complex_v<T>) return {math::scaled_usual(a.re, b.re), math::scaled_usual(a.im, b.re)};
     else return math::scaled_usual(a, b);
   }
@@ -277,7 +279,7 @@ struct Hypot {
     return math::has_usual_hypot(a, b);
   }
   template <class T>
-  static T usual(T a, T b) {
+  static T fwd_usual(T a, T b) {
     return math::hypot_usual(a, b);
   }
   static constexpr uint8_t reads[] = {1, 2};
@@ -301,7 +303,7 @@ struct Atan2 {
     return math::has_usual_angle(a, b);
   }
   template <class T>
-  static T usual(T a, T b) {
+  static T fwd_usual(T a, T b) {
     return math::atan2_usual(a, b);
   }
   template <int I, class V>

@@ -70,7 +70,7 @@ struct Erfinv {
     return math::has_usual_erfinv(x);
   }
   template <class T>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return math::erfinv_usual(x);
   }
   template <int I, class V>
@@ -124,7 +124,7 @@ struct Ndtri {
     return math::has_usual_ndtri(p);
   }
   template <class T>
-  static T usual(T p) {
+  static T fwd_usual(T p) {
     return math::ndtri_usual(p);
   }
   template <int I, class V>
@@ -143,18 +143,18 @@ struct Lgamma {
   static constexpr Info info = Info{"lgamma", Promote::Floating, kinds::Float, Saves::Inputs,
                                     "Logarithm of the absolute value of the gamma function; infinity at 0, -1, -2, ..."}
                                    .with_aliases("special.gammaln");
-  using WeighsResult = void;
+  using UsualDependsOnResult = void;
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::lgamma(x);
   }
-  // Of double is_usual computes usual: inlined, they do so once.
+  // Of double is_usual computes fwd_usual: inlined, they do so once.
   template <class T, class = if_float<T>>
   STRIDED_INLINE static bool is_usual(T x) {
     return math::has_usual_lgamma(x);
   }
   template <class T, class = if_float<T>>
-  STRIDED_INLINE static T usual(T x) {
+  STRIDED_INLINE static T fwd_usual(T x) {
     return math::lgamma_usual(x);
   }
   template <int I, class V>
@@ -167,7 +167,7 @@ struct Digamma {
   static constexpr Info info = Info{"digamma", Promote::Floating, kinds::Float, Saves::Inputs,
                                     "Derivative of lgamma; NaN at -1, -2, ..., infinite at 0 with the opposite sign."}
                                    .with_aliases("special.digamma special.psi");
-  using WeighsResult = void;
+  using UsualDependsOnResult = void;
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::digamma(x);
@@ -177,7 +177,7 @@ struct Digamma {
     return math::has_usual_digamma(x);
   }
   template <class T, class = std::enable_if_t<std::is_same_v<T, float>>>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return math::digamma_usual(x);
   }
   template <int I, class V>
@@ -352,7 +352,7 @@ struct Logit {
     return math::has_usual_logit(clamped(x, p));
   }
   template <class T>
-  static T usual(T x, const double* p) {
+  static T fwd_usual(T x, const double* p) {
     return math::logit_usual(clamped(x, p));
   }
   template <int I, class V>
@@ -453,7 +453,7 @@ struct Logaddexp {
     return math::isfinite(a) & math::isfinite(b) & math::has_usual_exp(a - b);
   }
   template <class T, class = std::enable_if_t<is_float_v<T>>>
-  static T usual(T a, T b) {
+  static T fwd_usual(T a, T b) {
     return math::logaddexp_usual(a, b);
   }
   template <int I, class V>

@@ -22,7 +22,7 @@ struct Exp {
     return math::has_usual_exp(x);
   }
   template <class T>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return math::exp_usual(x);
   }
   template <int I, class V>
@@ -44,7 +44,7 @@ struct Exp2 {
     return math::has_usual_exp2(x);
   }
   template <class T>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return math::exp2_usual(x);
   }
   template <int I, class V>
@@ -66,7 +66,7 @@ struct Expm1 {
     return math::has_usual_expm1(x);
   }
   template <class T, class = if_complex<T>>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return math::expm1_usual(x);
   }
   template <int I, class V>
@@ -87,7 +87,7 @@ struct Log {
     return math::has_usual_log(x);
   }
   template <class T, class = if_float<T>>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return math::log_usual(x);
   }
   template <int I, class V>
@@ -108,7 +108,7 @@ struct Log2 {
     return math::has_usual_log(x);
   }
   template <class T, class = if_float<T>>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return math::log2_usual(x);
   }
   template <int I, class V>
@@ -129,7 +129,7 @@ struct Log10 {
     return math::has_usual_log(x);
   }
   template <class T, class = if_float<T>>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return math::log10_usual(x);
   }
   template <int I, class V>
@@ -151,7 +151,7 @@ struct Log1p {
     return (x > T(-1)) & (x < math::infinity<T>());
   }
   template <class T, class = if_float<T>>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return math::log1p_usual(x);
   }
   template <int I, class V>
@@ -176,7 +176,7 @@ struct Sigmoid {
     return math::has_usual_sigmoid(x);
   }
   template <class T>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return math::sigmoid_usual(x);
   }
   template <int I, class V>
@@ -200,7 +200,7 @@ struct Sin {
     else return math::is_near_quadrant(x);
   }
   template <class T>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     if constexpr (is_complex_v<T>) return math::sin_usual(x);
     else return math::sin_near(x);
   }
@@ -223,7 +223,7 @@ struct Cos {
     else return math::is_near_quadrant(x);
   }
   template <class T>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     if constexpr (is_complex_v<T>) return math::cos_usual(x);
     else return math::cos_near(x);
   }
@@ -246,7 +246,7 @@ struct Tan {
     else return math::is_near_quadrant(x);
   }
   template <class T>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     if constexpr (is_complex_v<T>) return math::tan_usual(x);
     else return math::tan_near(x);
   }
@@ -310,7 +310,7 @@ struct Sinh {
     return math::has_usual_sinh(x);
   }
   template <class T, class = if_complex<T>>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return math::sinh_usual(x);
   }
   template <int I, class V>
@@ -331,7 +331,7 @@ struct Cosh {
     return math::has_usual_cosh(x);
   }
   template <class T, class = if_complex<T>>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return math::cosh_usual(x);
   }
   template <int I, class V>
@@ -352,7 +352,7 @@ struct Tanh {
     return math::has_usual_tanh(x);
   }
   template <class T, class = if_complex<T>>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return math::tanh_usual(x);
   }
   template <int I, class V>

@@ -317,7 +317,7 @@ struct Reciprocal {
     return math::has_usual_reciprocal(x);
   }
   template <class T, class = if_complex<T>>
-  static T usual(T x) {
+  static T fwd_usual(T x) {
     return math::reciprocal_usual(x);
   }
   template <int I, class V>
