@@ -58,7 +58,6 @@ struct ZeroGradient {
 
 constexpr double kLn2 = 0.69314718055994530942;
 constexpr double kLn10 = 2.30258509299404568402;
-constexpr double kPiValue = 3.14159265358979323846;
 constexpr double kSqrtPi = 1.77245385090551602730;
 constexpr double kSqrt2Pi = 2.50662827463100050242;
 constexpr double kSqrt2 = 1.41421356237309504880;

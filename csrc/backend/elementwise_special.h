@@ -1,5 +1,5 @@
 // Elementwise special functions, of one and two operands. A name "special.f" stands in that namespace only; algorithms
-// and their sources are in base/math_special.h and base/math_bessel.h.
+// and their sources are in base/math_gamma.h, base/math_special.h and base/math_bessel.h.
 #pragma once
 
 #include "backend/elementwise_binary.h"
@@ -376,13 +376,13 @@ struct Sinc {
   template <class T>
   STRIDED_HD static Complex<T> fwd(Complex<T> z) {
     // In double: the rounding of pi z would be that of the result.
-    const Complex<double> w(kPiValue * static_cast<double>(z.re), kPiValue * static_cast<double>(z.im));
+    const Complex<double> w(math::kPi * static_cast<double>(z.re), math::kPi * static_cast<double>(z.im));
     return z == Complex<T>(0) ? Complex<T>(1) : Complex<T>(math::sin(w) / w);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>& s) {
     const V& x = s.in[0];
-    return masked(g * conj((apply<Cos>(kPiValue * x) - s.out) / nonzero(x)), apply<Ne>(x, 0.0));
+    return masked(g * conj((apply<Cos>(math::kPi * x) - s.out) / nonzero(x)), apply<Ne>(x, 0.0));
   }
 };
 

@@ -409,11 +409,11 @@ struct Deg2rad {
                              "Degrees to radians: x * pi / 180."};
   template <class T>
   STRIDED_HD static T fwd(T x) {
-    return x * T(kPiValue / 180);
+    return x * T(math::kPi / 180);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>&) {
-    return g * (kPiValue / 180);
+    return g * (math::kPi / 180);
   }
 };
 
@@ -422,11 +422,11 @@ struct Rad2deg {
                              "Radians to degrees: x * 180 / pi."};
   template <class T>
   STRIDED_HD static T fwd(T x) {
-    return x * T(180 / kPiValue);
+    return x * T(180 / math::kPi);
   }
   template <int I, class V>
   static V vjp(const V& g, const Saved<V>&) {
-    return g * (180 / kPiValue);
+    return g * (180 / math::kPi);
   }
 };
 

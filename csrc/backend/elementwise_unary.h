@@ -108,7 +108,7 @@ struct Angle {
           .without_inplace();
   template <class T>
   STRIDED_HD static T fwd(T x) {
-    const T angle = x < T(0) ? T(kPiValue) : T(0);
+    const T angle = x < T(0) ? T(math::kPi) : T(0);
     return math::isnan(x) ? x : angle;
   }
   template <class T>

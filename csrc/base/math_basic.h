@@ -26,6 +26,8 @@ namespace strided {
 inline namespace STRIDED_ISA {
 namespace math {
 
+constexpr double kPi = 3.14159265358979323846;
+
 template <class T>
 struct Bits;
 template <>

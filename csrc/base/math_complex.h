@@ -24,7 +24,6 @@ namespace cplx {
 
 using Z = Complex<double>;
 
-constexpr double kPi = 3.14159265358979323846;
 constexpr double kLn2 = 0.69314718055994530942;
 
 STRIDED_HD Z times_i(const Z& z) { return {-z.im, z.re}; }

@@ -95,7 +95,7 @@ Num shift(const char* op, const Num& x, const Num& by, bool arithmetic) {
   return where(outside, call(op, x, x.like(width - 1)), shifted);
 }
 Num sinc(const Num& x) {
-  const Num t = x * kPiValue;
+  const Num t = x * math::kPi;
   return where(x == 0.0, 1.0, sin(t) / where(x == 0.0, 1.0, t));
 }
 Num xlog(const Num& x, const Num& y, const Num& log_y) { return where(nan(y), y, where(x == 0.0, 0.0, x * log_y)); }
@@ -179,7 +179,8 @@ const Row kRows[] = {
     ROW("positive", x),
     ROW("sign", sgn(x)),
     ROW("sgn", sgn(x)),
-    ROW("angle", x.complex() ? atan2(imag(x), real(x)) : where(nan(x), x, where(x < 0.0, x.like(kPiValue), x.like(0)))),
+    ROW("angle",
+        x.complex() ? atan2(imag(x), real(x)) : where(nan(x), x, where(x < 0.0, x.like(math::kPi), x.like(0)))),
     ROW("conj_physical", x.complex() ? complex(real(x), -imag(x)) : x),
     ROW("ceil", x.integral() ? x : ceil(x)),
     ROW("floor", x.integral() ? x : floor(x)),
@@ -214,8 +215,8 @@ const Row kRows[] = {
     ROW("asinh", call("chlo.asinh", x)),
     ROW("acosh", call("chlo.acosh", x)),
     ROW("atanh", call("chlo.atanh", x)),
-    ROW("deg2rad", x*(kPiValue / 180)),
-    ROW("rad2deg", x * (180 / kPiValue)),
+    ROW("deg2rad", x*(math::kPi / 180)),
+    ROW("rad2deg", x * (180 / math::kPi)),
     ROW("relu", larger(x, x.like(0))),
     ROW("hardshrink", where((x >= -p[0]) & (x <= p[0]), 0.0, x)),
     ROW("nan_to_num", x.integral()  ? x

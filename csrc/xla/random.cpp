@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/math_basic.h"
 #include "xla/loop.h"
 #include "xla/memory.h"
 #include "xla/number.h"
@@ -118,7 +119,7 @@ void random_fill(const OpContext& on, const RandomFill& what, DType dtype, void*
     case Kind::Bernoulli: return give(u < what.a);
     case Kind::Geometric: return give(ceil(log(1 - u) / std::log1p(-what.a)));
     case Kind::Exponential: return give(log1p(-u) * (-1 / what.a));
-    default: return give(call("chlo.tan", (u - 0.5) * 3.14159265358979323846) * what.b + what.a);
+    default: return give(call("chlo.tan", (u - 0.5) * math::kPi) * what.b + what.a);
   }
 }
 

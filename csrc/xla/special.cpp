@@ -3,13 +3,14 @@
 #include <limits>
 #include <vector>
 
+#include "base/math_basic.h"
 #include "xla/loop.h"
 
 namespace strided::xla {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity(), kGamma = 0.57721566490153286061;
-constexpr double kPi = 3.14159265358979323846;
+using math::kPi;
 
 template <class F>
 Num in_double(const Num& x, F f) {

@@ -2,6 +2,7 @@
 // is part of the definition, whatever the instruction set: its CPU kernels are built with AVX2 and fused multiply-adds.
 #include <algorithm>
 
+#include "base/math_basic.h"
 #include "core/convert.h"
 #include "cpu/kernels.h"
 
@@ -95,8 +96,7 @@ void logspace(void* out, int64_t begin, int64_t end, const RangeSpec& ramp) {
       using R = real_t<T>;
       const double re = exponent(ramp.start[0], ramp.end[0], ramp.end[0] - ramp.start[0], i);
       const double im = exponent(ramp.start[1], ramp.end[1], ramp.end[1] - ramp.start[1], i);
-      const double log_abs = __builtin_log(__builtin_fabs(ramp.base)),
-                   arg = ramp.base < 0 ? 3.14159265358979323846 : 0.0;
+      const double log_abs = __builtin_log(__builtin_fabs(ramp.base)), arg = ramp.base < 0 ? math::kPi : 0.0;
       const double abs = __builtin_exp(re * log_abs - im * arg), angle = im * log_abs + re * arg;
       to[i] = T(static_cast<R>(abs * __builtin_cos(angle)), static_cast<R>(abs * __builtin_sin(angle)));
     } else {

@@ -64,7 +64,7 @@ __device__ inline T logspace_at(int64_t i, const RangeSpec& r) {
     using R = real_t<T>;
     const double re = exponent_at(i, r.start[0], r.end[0], r.end[0] - r.start[0], r.steps);
     const double im = exponent_at(i, r.start[1], r.end[1], r.end[1] - r.start[1], r.steps);
-    const double log_abs = log(fabs(r.base)), arg = r.base < 0 ? 3.14159265358979323846 : 0.0;
+    const double log_abs = log(fabs(r.base)), arg = r.base < 0 ? math::kPi : 0.0;
     const double abs = exp(re * log_abs - im * arg), angle = im * log_abs + re * arg;
     return T(static_cast<R>(abs * cos(angle)), static_cast<R>(abs * sin(angle)));
   } else {

@@ -73,7 +73,7 @@ struct UnitLaw {
       if constexpr (K == RandomFill::Bernoulli) out[j] = convert<T>(u < a.a ? 1.0f : 0.0f);
       else if constexpr (K == RandomFill::Geometric) out[j] = convert<T>(ceil(log(1 - u) / log1p(-a.a)));
       else if constexpr (K == RandomFill::Exponential) out[j] = convert<T>(-1.0 / a.a * log1p(-u));
-      else out[j] = convert<T>(fma(a.b, tan(3.14159265358979323846 * (u - 0.5)), a.a));
+      else out[j] = convert<T>(fma(a.b, tan(math::kPi * (u - 0.5)), a.a));
     }
   }
 };
