@@ -1,5 +1,5 @@
-// The driver of layer normalisation: rows are spread over threads; sums over rows are made of parts whose number does
-// not depend on that of the threads.
+// Drivers of layer normalisation, of distances, and of some losses and gradients: rows are spread over threads. Sums
+// over rows are made of parts whose number does not depend on that of the threads.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -16,7 +16,19 @@ namespace {
 constexpr int64_t kGrain = 1 << 15;  // elements that are worth a thread
 constexpr int64_t kMostParts = 16;
 
-const RowNormKernels& kernels_of(DType dtype) { return kernel_table().row_norm[dtype == DType::Float64 ? 1 : 0]; }
+// Rows of so many elements, or of steps that cost as much as so many.
+template <class Plan>
+void spread_rows(void (*run)(const Plan& plan, int64_t begin, int64_t end), const Plan& plan, int64_t rows,
+                 int64_t elements) {
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(elements, 1));
+  parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+}
+
+// Pairs of elements, in pieces whose number does not depend on that of the threads.
+void spread_pieces(void (*run)(const PairLossPlan& plan, int64_t begin, int64_t end), const PairLossPlan& plan) {
+  parallel_for(0, (plan.n + PairLossPlan::kPiece - 1) / PairLossPlan::kPiece, 2,
+               [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+}
 
 template <class T>
 void add_parts(const char* parts, int64_t count, int64_t stride, int64_t n, void* to) {
@@ -31,55 +43,44 @@ void add_parts(const char* parts, int64_t count, int64_t stride, int64_t n, void
 }  // namespace
 
 void softmax_gradient(const SoftmaxGradientPlan& plan) {
-  const auto run = kernel_table().row_gradients[plan.dtype == DType::Float64 ? 1 : 0].softmax;
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plan.n, 1));
-  parallel_for(0, plan.rows, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
-}
-
-void label_sums(const LabelSumsPlan& plan) {
-  const auto run = kernel_table().label_sums[plan.dtype == DType::Float64 ? 1 : 0];
-  const int64_t grain = std::max<int64_t>(1, kGrain / 16 / std::max<int64_t>(plan.steps * plan.states, 1));
-  parallel_for(0, plan.batch, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
-}
-
-void pair_sums(const PairLossPlan& plan) {
-  const auto run = kernel_table().pair_loss[plan.dtype == DType::Float64 ? 1 : 0].sums;
-  parallel_for(0, (plan.n + PairLossPlan::kPiece - 1) / PairLossPlan::kPiece, 2,
-               [&](int64_t begin, int64_t end) { run(plan, begin, end); });
-}
-
-void pair_gradient(const PairLossPlan& plan) {
-  const auto run = kernel_table().pair_loss[plan.dtype == DType::Float64 ? 1 : 0].gradient;
-  parallel_for(0, (plan.n + PairLossPlan::kPiece - 1) / PairLossPlan::kPiece, 2,
-               [&](int64_t begin, int64_t end) { run(plan, begin, end); });
-}
-
-void distances(const DistancePlan& plan) {
-  const auto run = kernel_table().distances[plan.dtype == DType::Float64 ? 1 : 0].values;
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plan.others * plan.columns, 1));
-  parallel_for(0, plan.rows, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
-}
-
-void distances_gradient(const DistanceGradientPlan& plan) {
-  const auto run = kernel_table().distances[plan.dtype == DType::Float64 ? 1 : 0].gradient;
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plan.others * plan.columns, 1));
-  parallel_for(0, plan.rows, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+  spread_rows(kernel_table().row_gradients[plan.dtype == DType::Float64].softmax, plan, plan.rows, plan.n);
 }
 
 void channels_gradient(const ChannelGradientPlan& plan) {
-  const auto run = kernel_table().row_gradients[plan.dtype == DType::Float64 ? 1 : 0].channels;
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plan.outer * plan.inner, 1));
-  parallel_for(0, plan.channels, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+  spread_rows(kernel_table().row_gradients[plan.dtype == DType::Float64].channels, plan, plan.channels,
+              plan.outer * plan.inner);
+}
+
+void label_sums(const LabelSumsPlan& plan) {
+  constexpr int64_t kCost = 16;  // of a state, in elements
+  spread_rows(kernel_table().label_sums[plan.dtype == DType::Float64], plan, plan.batch,
+              kCost * plan.steps * plan.states);
+}
+
+void pair_sums(const PairLossPlan& plan) {
+  spread_pieces(kernel_table().pair_loss[plan.dtype == DType::Float64].sums, plan);
+}
+
+void pair_gradient(const PairLossPlan& plan) {
+  spread_pieces(kernel_table().pair_loss[plan.dtype == DType::Float64].gradient, plan);
+}
+
+void distances(const DistancePlan& plan) {
+  spread_rows(kernel_table().distances[plan.dtype == DType::Float64].values, plan, plan.rows,
+              plan.others * plan.columns);
+}
+
+void distances_gradient(const DistanceGradientPlan& plan) {
+  spread_rows(kernel_table().distances[plan.dtype == DType::Float64].gradient, plan, plan.rows,
+              plan.others * plan.columns);
 }
 
 void normalise_rows(const RowNormPlan& plan) {
-  const auto run = kernels_of(plan.dtype).forward;
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plan.n, 1));
-  parallel_for(0, plan.rows, grain, [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+  spread_rows(kernel_table().row_norm[plan.dtype == DType::Float64].forward, plan, plan.rows, plan.n);
 }
 
 void normalise_rows_gradient(const RowNormGradientPlan& plan) {
-  const auto run = kernels_of(plan.dtype).gradient;
+  const auto run = kernel_table().row_norm[plan.dtype == DType::Float64].gradient;
   const int64_t weights = plan.n / plan.share * plan.period, size = size_of(plan.dtype) * weights;
   const int64_t count = std::clamp<int64_t>(plan.rows * plan.n / kGrain, 1, std::min(plan.rows, kMostParts));
   const int64_t stride = 2 * size;  // of a part: sums for the weight, sums for the bias
