@@ -127,7 +127,7 @@ __device__ inline T scaled(const GemmArgs& args, V sum, const T* c) {
 
 // No GPU had run a tile that is not proven when this was written (Note [Tiles on trial] in gemm_run.cu). Once
 // bench/gpu.py --tiles has measured it and tests/gpu has passed with it, it is.
-enum class TileStanding {
+enum class TileStatus {
   Proven,
   OnTrial,  // each device shows that it can
   Unrun,    // the same, where STRIDED_CUDA_TRIALS=1 asks for it: a fault of the device ends the process's use of it
@@ -142,7 +142,7 @@ struct GemmTile {
   int shared_bytes = 0;  // dynamic ones
   int run_c = 1;         // elements of C that are written at a time where it allows that
   int capability = 0;    // not 0: for devices of exactly this compute capability
-  TileStanding standing = TileStanding::Proven;
+  TileStatus status = TileStatus::Proven;
   // [A][B], 1: the operand can be copied in vectors along m or n. If not it is read element by element or, for the
   // tensor cores, in vectors along k (OperandFlags).
   void (*kernel[2][2])(GemmArgs) = {};

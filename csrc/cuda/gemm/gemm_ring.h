@@ -171,7 +171,7 @@ GemmTile ring_tile_of(double speed) {
   t.vector = 8;
   t.run_c = 2;
   t.capability = 90;
-  t.standing = TileStanding::Unrun;
+  t.status = TileStatus::Unrun;
   t.shared_bytes = kStages * (Shape::kBytes + 16);
   t.ring[0][0] = gemm_ring_kernel<T, Shape, false, false>;
   t.ring[0][1] = gemm_ring_kernel<T, Shape, false, true>;

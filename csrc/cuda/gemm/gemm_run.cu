@@ -77,7 +77,7 @@ bool in_runs(const GemmArgs& args, int o, const char* data, int64_t along, int64
 }
 
 // Note [Tiles on trial]
-// A tile that no GPU has run yet (GemmTile::standing) is taken on a device where it has shown the same bits as the
+// A tile that no GPU has run yet (GemmTile::status) is taken on a device where it has shown the same bits as the
 // first tile of the table: for factors that are small integers, of which every order of additions has the same sum,
 // with either operand contiguous along either axis, at the edges of tiles and slabs. A tile that fails, or whose launch
 // does, or whose slabs do not come within a second, is left alone from then on; products are right without it.
@@ -131,12 +131,12 @@ bool passes_trial(const GemmTile& tile, int i, int device, DType dtype) {
 
 bool may_take(const GemmEntry& entry, int i, int device) {
   const GemmTile& tile = entry.tile[i];
-  if (tile.standing == TileStanding::Proven) return true;
+  if (tile.status == TileStatus::Proven) return true;
   static const bool all = [] {
     const char* asked = std::getenv("STRIDED_CUDA_TRIALS");
     return asked && *asked == '1';
   }();
-  if (tile.standing == TileStanding::Unrun && !all) return false;
+  if (tile.status == TileStatus::Unrun && !all) return false;
   static std::mutex mutex;
   static auto* trials = new std::map<std::pair<const GemmTile*, int>, bool>;
   const std::lock_guard<std::mutex> lock(mutex);

@@ -74,7 +74,7 @@ template <class T, int kM, int kN, int kStages, int kBlocks>
 GemmTile warpgroup_tile_of(double speed) {
   using Sums = Warpgroups<kM, kN>;
   GemmTile t = tile_of_slabs<T, float, Sums, TensorSlabs<T, Sums, kM, kN, 64>, kStages, kBlocks>(speed);
-  t.standing = TileStanding::OnTrial;
+  t.status = TileStatus::OnTrial;
   return t;
 }
 #endif
