@@ -41,4 +41,16 @@ Tensor unfold_blocks(const Tensor& x, const Dims& kernel, const Dims& dilation, 
 Tensor fold(const Tensor& x, const Dims& size, const Dims& kernel, const Dims& dilation, const Dims& padding,
             const Dims& stride);
 
+// What is asked before one step is made of a call.
+namespace image {
+
+// Longer axes, steps and borders are left to the general functions: places are listed here before there is a result
+// whose size could be refused, and products of two such numbers cannot overflow.
+bool is_short(const Dims& numbers);
+// Images whose results lie in memory as they are counted.
+bool is_plain(const Tensor& x);
+bool has_loops(DType dtype);
+
+}  // namespace image
+
 }  // namespace strided
