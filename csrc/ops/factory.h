@@ -1,19 +1,10 @@
 // Tensors from sizes and numbers.
 #pragma once
 
-#include <optional>
-
 #include "core/scalar.h"
 #include "tensor/tensor.h"
 
 namespace strided {
-
-// dtype None: the default dtype (or as the function's text says); device None: the CPU.
-struct Options {
-  std::optional<DType> dtype;
-  std::optional<Device> device;
-  bool requires_grad = false;
-};
 
 Tensor zeros(const Dims& shape, DType dtype, Device device = {});
 Tensor ones(const Dims& shape, DType dtype, Device device = {});
