@@ -34,6 +34,7 @@ namespace strided {
   X(row_gradients) \
   X(label_sums) \
   X(pair_loss) \
+  X(random_loops) \
   X(range) \
   X(matrix) \
   X(sort_loops) \
@@ -69,13 +70,28 @@ void fill_tile_products(KernelTable& table);
 #undef STRIDED_DECLARE_UNIT
 #undef STRIDED_UNITS
 
+bool fill_kernels(Isa isa, KernelTable& table) {
+  switch (isa) {
+#ifdef STRIDED_HAVE_V4
+    case Isa::V4: v4::fill(table); return true;
+#endif
+#ifdef STRIDED_HAVE_V3
+    case Isa::V3: v3::fill(table); return true;
+#endif
+#ifdef STRIDED_HAVE_V2
+    case Isa::V2: v2::fill(table); return true;
+#endif
+    default: return false;
+  }
+}
+
 #if defined(STRIDED_HAVE_V3) && defined(STRIDED_HAVE_V4)
 namespace {
 // The lines of a cache come sooner where each is asked for twice. Measured on Zen 4, gigabytes a second of loops of 64
 // and of 32 bytes: a += b of 8 MB 129 and 148, of 64 MB 51 and 62; within the second-level cache they are equal.
 const KernelTable* loops_of_halves() {
   static KernelTable table;
-  v3::fill(table);
+  fill_kernels(Isa::V3, table);
   return &table;
 }
 }  // namespace
@@ -83,18 +99,8 @@ const KernelTable* loops_of_halves() {
 
 void register_cpu_backend() {
   KernelTable& table = kernel_table();
-  switch (chosen_isa()) {
-#ifdef STRIDED_HAVE_V4
-    case Isa::V4: v4::fill(table); break;
-#endif
-#ifdef STRIDED_HAVE_V3
-    case Isa::V3: v3::fill(table); break;
-#endif
-#ifdef STRIDED_HAVE_V2
-    case Isa::V2: v2::fill(table); break;
-#endif
-    default: STRIDED_THROW(RuntimeError, "strided was built for other instruction sets than this CPU has");
-  }
+  STRIDED_CHECK(fill_kernels(chosen_isa(), table), RuntimeError,
+                "strided was built for other instruction sets than this CPU has");
 #if defined(STRIDED_HAVE_V3) && defined(STRIDED_HAVE_V4)
   if (chosen_isa() == Isa::V4 && moves_halves()) {
     table.far = loops_of_halves();

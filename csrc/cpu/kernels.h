@@ -268,6 +268,19 @@ struct ChainKernels {
   ChainOp op_of[kMaxElementwise] = {};  // of an elementwise operation; None: no chain has it
 };
 
+// Random numbers in bulk (cpu/random/random_loops.cpp). `words` are words of the generator's state, not tempered.
+struct RandomLoops {
+  // to[i] = from + range * (word[i] mod 2^24) / 2^24, and `from` where that rounds to `end`
+  void (*uniform_float)(float* to, const uint32_t* words, int64_t n, float from, float range, float end) = nullptr;
+  // the same with 53 bits of two words, the first of them the higher half
+  void (*uniform_double)(double* to, const uint32_t* words, int64_t n, double from, double range, double end) = nullptr;
+  // Uniform numbers in [0, 1) become normal ones, in blocks of 16: eight make the radii, the other eight the angles.
+  void (*box_muller_float)(float* data, int64_t blocks, float mean, float std) = nullptr;
+  void (*box_muller_double)(double* data, int64_t blocks, double mean, double std) = nullptr;
+  // to[i] = factor * log1p(-unit[i]) in double, rounded, for multiples of 2^-53 in [0, 1): as the C library has it
+  void (*exponential_float)(float* to, const double* unit, int64_t n, double factor) = nullptr;
+};
+
 // The loops of the instruction set that was chosen; null where a dtype has none. Rows of two are of float32 and of
 // float64, or of float16 and of bfloat16.
 struct KernelTable {
@@ -306,6 +319,7 @@ struct KernelTable {
   FftKernels fft[2];
   ChainKernels chain;
   DistanceKernels distances[2];
+  RandomLoops random;
 };
 
 KernelTable& kernel_table();

@@ -12,64 +12,31 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/cpu_features.h"
 #include "base/parallel.h"
-#include "cpu/kernels.h"
 #include "cpu/workspace.h"
+#include "instruction_sets.h"
 
 namespace strided {
 
-// csrc/cpu/gemm/matrix.cpp, as it is built for each instruction set.
-namespace v2 {
-void fill_matrix(KernelTable& table);
-}
-namespace v3 {
-void fill_matrix(KernelTable& table);
-}
-namespace v4 {
-void fill_matrix(KernelTable& table);
-// csrc/cpu/gemm/narrow_products.cpp
+#if defined(STRIDED_HAVE_DOTS) || defined(STRIDED_HAVE_TILES)
+namespace v4 {  // csrc/cpu/gemm/narrow_products.cpp
 void fill_dot_products(KernelTable& table);
 void fill_tile_products(KernelTable& table);
 }  // namespace v4
-
-struct NamedKernels {
-  const char* isa;
-  KernelTable kernels;
-
-  using Fill = void (*)(KernelTable& table);
-  NamedKernels(const char* name, Fill all, Fill narrow = nullptr) : isa(name) {
-    all(kernels);
-    if (narrow != nullptr) narrow(kernels);
-  }
-};
-
-inline const std::vector<NamedKernels>& all_kernels() {
-  static const std::vector<NamedKernels> list = [] {
-    std::vector<NamedKernels> sets;
-#ifdef STRIDED_HAVE_V2
-    sets.emplace_back("v2", v2::fill_matrix);
 #endif
-#ifdef STRIDED_HAVE_V3
-    if (chosen_isa() >= Isa::V3) sets.emplace_back("v3", v3::fill_matrix);
-#endif
-#ifdef STRIDED_HAVE_V4
-    if (chosen_isa() >= Isa::V4) sets.emplace_back("v4", v4::fill_matrix);
-#endif
-    return sets;
-  }();
-  return list;
-}
 
-// The same, and what some processors have beside x86-64-v4, for the products of one dtype.
+// all_kernels, and what some processors have beside x86-64-v4, for the products of one dtype.
 inline std::vector<NamedKernels> kernels_of([[maybe_unused]] DType dtype) {
   std::vector<NamedKernels> sets = all_kernels();
+  [[maybe_unused]] const auto add = [&](const char* name, void (*fill)(KernelTable&)) {
+    sets.push_back({name, all_kernels().back().kernels});
+    fill(sets.back().kernels);
+  };
 #ifdef STRIDED_HAVE_DOTS
-  if (has_products(Products::Dots)) sets.emplace_back("v4 dots", v4::fill_matrix, v4::fill_dot_products);
+  if (has_products(Products::Dots)) add("v4 dots", v4::fill_dot_products);
 #endif
 #ifdef STRIDED_HAVE_TILES
-  if (has_products(Products::Tiles) && may_use_tiles())
-    sets.emplace_back("v4 tiles", v4::fill_matrix, v4::fill_tile_products);
+  if (has_products(Products::Tiles) && may_use_tiles()) add("v4 tiles", v4::fill_tile_products);
 #endif
   // Most dtypes have products of one kind.
   while (sets.size() > all_kernels().size() &&

@@ -8,44 +8,14 @@
 #include <cstring>
 #include <thread>
 
-#include "base/cpu_features.h"
 #include "base/parallel.h"
 #include "core/philox.h"
 #include "cpu/operations.h"
-#include "cpu/random/random.h"
+#include "instruction_sets.h"
 
 namespace strided {
 
-#define STRIDED_DECLARE_ISA(isa) \
-  namespace isa { \
-  void fill_random_loops(RandomLoops& loops); \
-  }
-#ifdef STRIDED_HAVE_V2
-STRIDED_DECLARE_ISA(v2)
-#endif
-#ifdef STRIDED_HAVE_V3
-STRIDED_DECLARE_ISA(v3)
-#endif
-#ifdef STRIDED_HAVE_V4
-STRIDED_DECLARE_ISA(v4)
-#endif
-#undef STRIDED_DECLARE_ISA
-
 namespace {
-
-std::vector<RandomLoops> all_loops() {
-  std::vector<RandomLoops> all;
-#ifdef STRIDED_HAVE_V2
-  v2::fill_random_loops(all.emplace_back());
-#endif
-#ifdef STRIDED_HAVE_V3
-  if (chosen_isa() != Isa::V2) v3::fill_random_loops(all.emplace_back());
-#endif
-#ifdef STRIDED_HAVE_V4
-  if (chosen_isa() == Isa::V4) v4::fill_random_loops(all.emplace_back());
-#endif
-  return all;
-}
 
 RandomFill fill_of(RandomFill::Kind kind, double a = 0, double b = 1) {
   RandomFill what{};
@@ -378,7 +348,8 @@ TEST(RandomLoops, InstructionSetsAgree) {
   Generator g(21);
   std::vector<uint32_t> words(1247);
   for (uint32_t& w : words) w = g.random();
-  const std::vector<RandomLoops> all = all_loops();
+  std::vector<RandomLoops> all;
+  for (const NamedKernels& set : all_kernels()) all.push_back(set.kernels.random);
   std::vector<std::vector<float>> f;
   std::vector<std::vector<double>> d;
   for (const RandomLoops& loops : all) {
@@ -423,7 +394,8 @@ TEST(RandomLoops, InstructionSetsAgree) {
 // The angle close to every multiple of pi/2, where its sine or cosine is all rounding error of the reduction: PyTorch's
 // numbers, which the loops give, are right to an error of the radius there.
 TEST(RandomLoops, AnglesNextToMultiplesOfHalfPi) {
-  for (const RandomLoops& loops : all_loops()) {
+  for (const NamedKernels& set : all_kernels()) {
+    const RandomLoops& loops = set.kernels.random;
     for (int quarter = 0; quarter <= 4; ++quarter) {
       float data[16], turns[8];
       for (int j = 0; j < 8; ++j) {

@@ -1,6 +1,6 @@
 // Uniform, normal and exponential numbers in bulk; built once for each instruction set.
 #include "base/math.h"
-#include "cpu/random/random.h"
+#include "cpu/kernels.h"
 
 namespace strided {
 inline namespace STRIDED_ISA {
@@ -153,7 +153,8 @@ void exponential_float(float* to, const double* unit, int64_t n, double factor) 
 
 }  // namespace
 
-void fill_random_loops(RandomLoops& loops) {
+void fill_random_loops(KernelTable& table) {
+  RandomLoops& loops = table.random;
   loops.uniform_float = uniform_float;
   loops.uniform_double = uniform_double;
   loops.box_muller_float = box_muller<float>;

@@ -1,5 +1,5 @@
 // Laws drawn by rejection, one element after the other: the draws, their order and the precision of each step are
-// PyTorch's (Note [PyTorch's numbers] in cpu/random/random.h), so a seed gives its numbers.
+// PyTorch's (Note [PyTorch's numbers] in cpu/random/random.cpp), so a seed gives its numbers.
 #include "cpu/random/samplers.h"
 
 #include <algorithm>

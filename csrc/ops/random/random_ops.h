@@ -1,5 +1,5 @@
 // Random numbers: PyTorch's functions of that name, which for the same seed give PyTorch's numbers
-// (csrc/cpu/random/random.h says how exactly). `generator` null stands for default_generator(). The in-place forms draw
+// (how exactly: csrc/cpu/random/random.cpp). `generator` null stands for default_generator(). The in-place forms draw
 // in the order the elements have in memory, longest stride first, as PyTorch does; they return self, and let no
 // gradient through.
 #pragma once
