@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from .._calls.overrides import overridable, overridable_method, seen_by_modes
@@ -15,6 +16,14 @@ __all__ = [
     "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor",
     "sparse_csr_tensor",
 ]  # fmt: skip
+
+
+@functools.cache
+def _layouts() -> Any:
+    """The modules of the layouts, which the first call loads: an import in each call would take a microsecond."""
+    from .._sparse import compressed, coo
+
+    return compressed, coo
 
 
 @seen_by_modes
@@ -47,13 +56,11 @@ def sparse_coo_tensor(
     tensor([[0., 0., 3.],
             [4., 0., 5.]])
     """
-    from .._sparse import coo
-
     if indices is None:
         if size is None or values is not None:
             raise TypeError("sparse_coo_tensor(): indices and values, or a size, are required")
         indices, size = size, None
-    return coo.make(
+    return _layouts()[1].make(
         indices, values, size, dtype=dtype, device=device, requires_grad=requires_grad, is_coalesced=is_coalesced
     )
 
@@ -95,13 +102,11 @@ def _convert_indices_from_csr_to_coo(
 
 def _product(name: str, doc: str) -> Any:
     def product(input: Tensor, mat2: Tensor) -> Tensor:  # noqa: A002
-        from .._sparse import coo
-
         if not input.is_sparse and not mat2.is_sparse:
             if name in ("smm", "hspmm", "hsmm"):
                 raise RuntimeError(f"{name}: expected a sparse matrix")
             return input.mm(mat2)
-        return coo._FUNCTIONS[name](input, mat2)
+        return _layouts()[1]._FUNCTIONS[name](input, mat2)
 
     product.__name__ = product.__qualname__ = name
     product.__doc__ = doc
@@ -148,8 +153,8 @@ def sparse_compressed_tensor(
             [4., 0., 5.]])
     """
     from .. import sparse_coo, strided
-    from .._sparse import compressed
 
+    compressed = _layouts()[0]
     if layout not in compressed.FORMS:
         name = {None: "none", strided: "Strided", sparse_coo: "Sparse"}.get(layout, layout)
         raise RuntimeError(f"sparse_compressed_tensor expected sparse compressed tensor layout but got {name}")
@@ -160,11 +165,10 @@ def sparse_compressed_tensor(
 
 
 def _of_layout(name: str, layout: Any, given: dict[str, Any]) -> Tensor:
-    from .._sparse import compressed
-
-    names = {form.layout: form.name for form in compressed.FORMS.values()}
-    wanted = next(kind for kind in names if f"{kind}_tensor" == f"torch.{name}")
+    compressed = _layouts()[0]
+    wanted = compressed.LAYOUTS[name]
     if layout not in (None, wanted):
+        names = {form.layout: form.name for form in compressed.FORMS.values()}
         raise RuntimeError(f"{name}: layout must be {names[wanted]} but got {names.get(layout, layout)}")
     given.pop("pin_memory"), given.pop("layout")
     return compressed.construct(wanted, *(given.pop(k) for k in list(given)[:3]), **given)
@@ -288,9 +292,7 @@ def to_sparse(
     tensor([0, 1, 2])
     """
     if layout is None and blocksize is None and dense_dim is None:
-        from .._sparse import coo
-
-        return coo.from_dense(self, sparse_dim)
+        return _layouts()[1].from_dense(self, sparse_dim)
     if sparse_dim is not None:
         raise RuntimeError("to_sparse: sparse_dim goes with no other argument")
     return _compress(self, layout, blocksize, dense_dim)

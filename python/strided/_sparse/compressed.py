@@ -67,6 +67,7 @@ FORMS = {
     )
 }  # fmt: skip
 CSR = FORMS[strided.sparse_csr]
+LAYOUTS = {f"{str(layout).partition('.')[2]}_tensor": layout for layout in FORMS}  # by their constructors' names
 
 
 class CompressedTensor(SparseTensor):
@@ -142,8 +143,6 @@ def construct(
     check_invariants: bool | None = None,
 ) -> CompressedTensor:
     """What ``sparse_compressed_tensor`` does."""
-    from ..sparse import check_sparse_tensor_invariants
-
     form = FORMS[layout]
     values = as_part(values, dtype, device)
     compressed, plain = (as_part(t, None, values.device) for t in (compressed, plain))
@@ -154,10 +153,9 @@ def construct(
     if compressed.dtype is not plain.dtype and not (compressed.is_floating_point() or plain.is_floating_point()):
         compressed, plain = compressed.long(), plain.long()
     if check_invariants is None:
-        check_invariants = check_sparse_tensor_invariants.is_enabled()
+        check_invariants = strided.sparse.check_sparse_tensor_invariants.is_enabled()
     size = _check_shapes(form, compressed, plain, values, size)
-    with no_grad():
-        _check_indices(form, compressed, plain, size, values, check_invariants)
+    _check_indices(form, compressed, plain, size, values, check_invariants)
     return make(form, compressed, plain, values, size)
 
 
@@ -171,37 +169,53 @@ def _check_shapes(form: Form, compressed: Tensor, plain: Tensor, values: Tensor,
     first, second = form.compressed, form.plain
     depth = 2 if form.blocked else 0
     nb = compressed.ndim - 1
-    _check(nb >= 0, f"{first} must have dimensionality >= 1 but got 0")
-    _check(compressed.ndim == plain.ndim, f"{first} and {second} dimensionalities must be equal but got "
-           f"{compressed.ndim} and {plain.ndim}, respectively")  # fmt: skip
-    _check(values.ndim > nb + depth, "values must have dimensionality > sum of batch and block dimensionalities "
-           f"(={nb} + {depth}) but got {values.ndim}")  # fmt: skip
+    if nb < 0:
+        raise RuntimeError(f"{first} must have dimensionality >= 1 but got 0")
+    if compressed.ndim != plain.ndim:
+        raise RuntimeError(
+            f"{first} and {second} dimensionalities must be equal but got {compressed.ndim} and {plain.ndim}, respectively"
+        )
+    if values.ndim <= nb + depth:
+        raise RuntimeError(
+            f"values must have dimensionality > sum of batch and block dimensionalities (={nb} + {depth}) but got {values.ndim}"
+        )
     block = tuple(values.shape[nb + 1 : nb + 3]) if form.blocked else (1, 1)
     dense = tuple(values.shape[nb + 1 + depth :])
-    _check(all(block), f"values must have blocks of one element at least, got {list(block)}")
+    if not all(block):
+        raise RuntimeError(f"values must have blocks of one element at least, got {list(block)}")
     if size is None:
         with no_grad():
             other = int(plain.amax()) + 1 if plain.numel() else 0
         matrix = form.pair(compressed.shape[-1] - 1, other)
         size = (*compressed.shape[:-1], *(n * b for n, b in zip(matrix, block)), *dense)
     size = tuple(size)
-    _check(len(size) == nb + 2 + len(dense), "tensor dimensionality must be sum of batch, base, and dense "
-           f"dimensionalities (={nb} + 2 + {len(dense)}) but got {len(size)}")  # fmt: skip
+    if len(size) != nb + 2 + len(dense):
+        raise RuntimeError(
+            f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (={nb} + 2 + {len(dense)}) but got {len(size)}"
+        )
     for d in (0, 1):
-        _check(size[nb + d] % block[d] == 0, f"tensor shape[{nb + d}] (={size[nb + d]}) must be divisible with "
-               f"blocksize[{d}] (={block[d]}) as defined by values shape")  # fmt: skip
+        if size[nb + d] % block[d] != 0:
+            raise RuntimeError(
+                f"tensor shape[{nb + d}] (={size[nb + d]}) must be divisible with blocksize[{d}] (={block[d]}) as defined by values shape"
+            )
     n, _ = form.pair(size[nb] // block[0], size[nb + 1] // block[1])
-    axis = ("row blocks" if form.row else "column blocks") if form.blocked else "rows" if form.row else "columns"
-    _check(compressed.shape[-1] == n + 1, f"{first}.shape[-1] must be equal to the number of {axis} + 1 (={n + 1}), "
-           f"but got {compressed.shape[-1]}")  # fmt: skip
+    if compressed.shape[-1] != n + 1:
+        axis = ("row blocks" if form.row else "column blocks") if form.blocked else "rows" if form.row else "columns"
+        raise RuntimeError(
+            f"{first}.shape[-1] must be equal to the number of {axis} + 1 (={n + 1}), but got {compressed.shape[-1]}"
+        )
     nnz = values.shape[nb]
-    _check(plain.shape[-1] == nnz, f"{second}.shape[-1] must be equal to nnz (={nnz}) as defined by "
-           f"values.shape[{nb}], but got {plain.shape[-1]}")  # fmt: skip
-    batches = [list(t.shape[:nb]) for t in (compressed, plain, values)]
-    _check(all(b == list(size[:nb]) for b in batches), f"all batch dimensions of {first} (={batches[0]}), {second} "
-           f"(={batches[1]}), and values (={batches[2]}) must be equal to tensor batch dimensions "
-           f"(={list(size[:nb])})")  # fmt: skip
-    _check(dense == size[nb + 2 :], f"values must have dense dimensions {list(size[nb + 2 :])}, got {list(dense)}")
+    if plain.shape[-1] != nnz:
+        raise RuntimeError(
+            f"{second}.shape[-1] must be equal to nnz (={nnz}) as defined by values.shape[{nb}], but got {plain.shape[-1]}"
+        )
+    if not (compressed.shape[:nb] == plain.shape[:nb] == values.shape[:nb] == size[:nb]):
+        batches = [list(t.shape[:nb]) for t in (compressed, plain, values)]
+        raise RuntimeError(
+            f"all batch dimensions of {first} (={batches[0]}), {second} (={batches[1]}), and values (={batches[2]}) must be equal to tensor batch dimensions (={list(size[:nb])})"
+        )
+    if dense != size[nb + 2 :]:
+        raise RuntimeError(f"values must have dense dimensions {list(size[nb + 2 :])}, got {list(dense)}")
     return size
 
 
@@ -213,30 +227,37 @@ def type_name(t: Tensor) -> str:
 def _check_indices(form, compressed, plain, size, values, strictly):
     """What would read outside of the values is an error always; places in order, and once each, if `strictly`."""
     first, second = form.compressed, form.plain
-    _check(compressed.dtype is plain.dtype, f"{first} and {second} must have the same dtype, bot got "
-           f"{type_name(compressed)} and {type_name(plain)}, respectively")  # fmt: skip
-    _check(compressed.dtype in (strided.int32, strided.int64),
-           f"{first} and {second} must be an int32 or int64 type, but got {type_name(compressed)}")  # fmt: skip
+    if compressed.dtype is not plain.dtype:
+        raise RuntimeError(
+            f"{first} and {second} must have the same dtype, bot got {type_name(compressed)} and {type_name(plain)}, respectively"
+        )
+    if compressed.dtype not in (strided.int32, strided.int64):
+        raise RuntimeError(f"{first} and {second} must be an int32 or int64 type, but got {type_name(compressed)}")
     nb, nnz = compressed.ndim - 1, plain.shape[-1]
     block = tuple(values.shape[nb + 1 : nb + 3]) if form.blocked else (1, 1)
     n, width = form.pair(size[nb] // block[0], size[nb + 1] // block[1])
     rows, columns = form.pair("nrows", "ncols")
     if plain.numel():
         low, high = plain.amin(), plain.amax()
-        _check(0 <= int(low) and int(high) < width, f"`0 <= {second} < {columns}` is not satisfied.")
+        if not (0 <= int(low) and int(high) < width):
+            raise RuntimeError(f"`0 <= {second} < {columns}` is not satisfied.")
     if not compressed.numel():
         return
+    if bool(compressed[..., 0].any()):
+        raise RuntimeError(f"`{first}[..., 0] == 0` is not satisfied.")
+    if bool((compressed[..., -1] != nnz).any()):
+        raise RuntimeError(f"`{first}[..., -1] == nnz` is not satisfied.")
     counts = compressed.diff(dim=-1)
-    _check(not bool(compressed[..., 0].any()), f"`{first}[..., 0] == 0` is not satisfied.")
-    _check(bool((compressed[..., -1] == nnz).all()), f"`{first}[..., -1] == nnz` is not satisfied.")
-    wrong = bool((counts < 0).any()) or (strictly and bool((counts > width).any()))
-    _check(not wrong, f"`0 <= {first}[..., 1:] - {first}[..., :-1] <= {columns}` is not satisfied.")
+    if counts.numel() and (int(counts.amin()) < 0 or (strictly and int(counts.amax()) > width)):
+        raise RuntimeError(f"`0 <= {first}[..., 1:] - {first}[..., :-1] <= {columns}` is not satisfied.")
     if strictly and plain.numel():
         batch, row, column = places(form, compressed, plain)
         i, j = form.pair(row, column)
         key = (batch * n + i) * width + j
-        _check(bool((key.diff() > 0).all()), f"`{second}[..., {first}[..., i - 1]:{first}[..., i]] for all "
-               f"i = 1, ..., {rows} are sorted and distinct along the last dimension values` is not satisfied.")  # fmt: skip
+        if not bool((key.diff() > 0).all()):
+            raise RuntimeError(
+                f"`{second}[..., {first}[..., i - 1]:{first}[..., i]] for all i = 1, ..., {rows} are sorted and distinct along the last dimension values` is not satisfied."
+            )
 
 
 # ------------------------------------------------------------ entries
@@ -244,9 +265,9 @@ def _check_indices(form, compressed, plain, size, values, strictly):
 
 def places(form: Form, compressed: Tensor, plain: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Batch index, row and column of each value, int64, in the order of the values."""
-    n = max(compressed.shape[-1] - 1, 1)
     counts = compressed.long().diff(dim=-1).reshape(-1)
-    at = strided.arange(counts.numel(), device=counts.device).repeat_interleave(counts)
+    at = strided.repeat_interleave(counts)
+    n = max(compressed.shape[-1] - 1, 1)
     batch, index = (at // n, at % n) if compressed.ndim > 1 else (strided.zeros_like(at), at)
     return batch, *form.pair(index, plain.reshape(-1).long())
 
@@ -351,9 +372,8 @@ def from_dense(form: Form, t: Tensor, block: Any = (1, 1), dense_dim: int | None
            f"{name}: dense_dim argument must be in [0,{t.ndim - 2}] range, but {dense} is given")  # fmt: skip
     g = _grid_for(name, t.shape, t.ndim - 2 - dense, block)
     parts = blocks(t, g)
-    filled = parts.detach() != 0
-    for _ in range(2 + dense):
-        filled = filled.any(-1)
+    filled = (parts.detach() != 0).flatten(3)
+    filled = filled[..., 0] if filled.shape[-1] == 1 else filled.any(-1)
     i, j = (1, 2) if form.row else (2, 1)
     keys = filled.permute(0, i, j).reshape(-1).nonzero()[:, 0]
     n, width = form.pair(g.rows, g.columns)

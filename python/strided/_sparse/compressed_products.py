@@ -28,10 +28,9 @@ from .compressed import (  # fmt: skip
 from .compressed_functions import add, coordinates, sub, transpose
 
 
-def _places(s, dense):
+def _places(s, g, dense):
     """For entries of a matrix, and a dense (batch, columns, n): the rows they add to, and the rows they multiply, both
     counted through all matrices."""
-    g = grid_of(s)
     batch, row, column = places_of(s)
     _check(not g.dense, "a sparse matrix of numbers is required, got one with dense dimensions")
     if s.shape[-1] != dense.shape[-2]:
@@ -48,8 +47,9 @@ def _places(s, dense):
 
 def _products(s, dense):
     """The rows that entries, or blocks, add to, and what they add."""
-    row, column = _places(s, dense)
-    block, n = grid_of(s).block, dense.shape[-1]
+    g = grid_of(s)
+    row, column = _places(s, g, dense)
+    block, n = g.block, dense.shape[-1]
     if block == (1, 1):
         return row, entries(s).reshape(-1, 1) * dense.reshape(-1, n).index_select(0, column)
     return row, entries(s) @ dense.reshape(-1, block[1], n).index_select(0, column)
@@ -64,8 +64,8 @@ def _times_dense(s, dense):
             f"matmul of layout {s.layout}: strided has no product of shapes {tuple(s.shape)} and {tuple(dense.shape)}"
         )
     if g.block == (1, 1):
-        row, column = _places(s, dense)
-        made = times_dense(g.count * g.rows, row, column, entries(s).reshape(-1), dense.reshape(-1, dense.shape[-1]))
+        row, column = _places(s, g, dense)
+        made = times_dense(g.count * g.rows, row, column, s._own.reshape(-1), dense.reshape(-1, dense.shape[-1]))
     else:
         made = summed(*reversed(_products(s, dense)), g.count * g.rows)
     return made.reshape(*g.batch, s.shape[-2], dense.shape[-1])
