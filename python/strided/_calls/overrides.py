@@ -5,6 +5,7 @@ What is registered in the compiled core asks by itself: Note [Who takes a call] 
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, cast
 
 from .. import _C
@@ -85,6 +86,14 @@ def _disabled_torch_dispatch_impl(func: Any, types: Any, args: Any = (), kwargs:
 _C._disabled_torch_dispatch_impl = _disabled_torch_dispatch_impl
 
 
+@functools.cache
+def _subclasses() -> Any:
+    """What serves classes with a ``__torch_dispatch__``, which the first of them loads."""
+    from .._dispatch import subclasses
+
+    return subclasses
+
+
 class DisableTorchDispatch:
     """Context in which no ``__torch_dispatch__`` is called: objects of such classes are the tensors that they hold.
 
@@ -92,14 +101,11 @@ class DisableTorchDispatch:
     """
 
     def __enter__(self) -> None:
-        from .._dispatch.subclasses import state
-
+        state = _subclasses().state
         self._before, state.disabled = state.disabled, True
 
     def __exit__(self, *exc: object) -> None:
-        from .._dispatch.subclasses import state
-
-        state.disabled = self._before
+        _subclasses().state.disabled = self._before
 
 
 _C._DisableTorchDispatch = DisableTorchDispatch
@@ -108,9 +114,7 @@ _C._DisableTorchDispatch = DisableTorchDispatch
 def _init_subclass(cls: Any, **kwargs: Any) -> None:
     super(_C.Tensor, cls).__init_subclass__(**kwargs)
     if getattr(cls, "__torch_dispatch__", _disabled_torch_dispatch_impl) is not _disabled_torch_dispatch_impl:
-        from .._dispatch.subclasses import adopt
-
-        adopt(cls)
+        _subclasses().adopt(cls)
 
 
 def _make_wrapper_subclass(
@@ -135,9 +139,9 @@ def _make_wrapper_subclass(
     The class has a ``__torch_dispatch__``, which is handed every operation with the tensor. Its attributes are where
     the values are. Shapes, strides, dtype and device are always answered by the tensor (dispatch_* change nothing).
     """
-    from .._dispatch.subclasses import make_wrapper
-
-    return make_wrapper(cls, size, strides, storage_offset, memory_format, dtype, layout, device, requires_grad)
+    return _subclasses().make_wrapper(
+        cls, size, strides, storage_offset, memory_format, dtype, layout, device, requires_grad
+    )
 
 
 _C.Tensor.__torch_dispatch__ = staticmethod(_disabled_torch_dispatch_impl)

@@ -12,13 +12,14 @@ Without a mode nothing of this is imported.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 from .. import _C, is_grad_enabled, ops
-from ..autograd.grad_mode import no_grad, set_grad_enabled
+from ..autograd.grad_mode import _set as _set_grad
 from ..overrides import TorchFunctionMode, redispatch_function
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class _State(threading.local):
 state = _State()
 _lock = threading.Lock()
 _users = 0  # modes of all threads
-_has_classes = False  # is there a class with a __torch_dispatch__?
+_classes: Any = None  # `subclasses`, once there is a class with a __torch_dispatch__
 
 
 def enter(mode: Any) -> None:
@@ -69,12 +70,12 @@ def leave() -> None:
                 _C._push_on_torch_function_stack(other)
 
 
-def watch_operations() -> None:
-    """Operations are looked at from now on: there is a class with a ``__torch_dispatch__``."""
-    global _has_classes, _users
+def watch_operations(subclasses: Any) -> None:
+    """Operations are looked at from now on, by this module: there is a class with a ``__torch_dispatch__``."""
+    global _classes, _users
     with _lock:
-        _users += not _has_classes
-        _has_classes = True
+        _users += _classes is None
+        _classes = subclasses
         ops._taken = dispatch
 
 
@@ -90,12 +91,10 @@ def without_modes() -> Iterator[list[Any]]:
 
 def dispatch(op: ops.OpOverload, args: Any, kwargs: Any) -> Any:
     """What the mode that was entered last makes of an operation; its result if no mode is left."""
-    if _has_classes:
-        from . import subclasses
-
-        found = subclasses.objects(args, kwargs)
-        if found or subclasses.state.taken:
-            return subclasses.run(op, args, kwargs, found)
+    if _classes is not None:
+        found = _classes.objects(args, kwargs)
+        if found or _classes.state.taken:
+            return _classes.run(op, args, kwargs, found)
     if not state.modes or state.computes:
         return _compute(op, args, kwargs)
     return _ask_mode(op, args, kwargs, is_grad_enabled())
@@ -105,12 +104,19 @@ def _ask_mode(op: Any, args: Any, kwargs: Any, grad: bool) -> Any:
     outermost = state.grad is None
     if outermost:
         state.grad = grad
-    mode = state.modes.pop()
+    modes = state.modes
+    mode = modes.pop()
+    recorded = is_grad_enabled()
     try:
-        with no_grad(), _layer if state.modes and outermost else contextlib.nullcontext():
-            return mode.__torch_dispatch__(op, _types(args, kwargs), tuple(args), dict(kwargs))
+        _set_grad(False)
+        given = (op, _types(args, kwargs), tuple(args), dict(kwargs))
+        if not (modes and outermost):
+            return mode.__torch_dispatch__(*given)
+        with _layer:
+            return mode.__torch_dispatch__(*given)
     finally:
-        state.modes.append(mode)
+        _set_grad(recorded)
+        modes.append(mode)
         if outermost:
             state.grad = None
 
@@ -118,36 +124,47 @@ def _ask_mode(op: Any, args: Any, kwargs: Any, grad: bool) -> Any:
 def dispatch_registered(op: Any, args: Any, kwargs: Any) -> Any:
     """What the mode that was entered last, else a class of the arguments makes of an operation of the program's own,
     whose gradient is recorded around the call; NotImplemented where neither is to be asked."""
-    if _has_classes:
-        from . import subclasses
-
-        found = subclasses.objects(args, kwargs)
-        if found and not subclasses.state.disabled:
-            return subclasses.ask(op, args, kwargs, found)
+    if _classes is not None:
+        found = _classes.objects(args, kwargs)
+        if found and not _classes.state.disabled:
+            return _classes.ask(op, args, kwargs, found)
     if not state.modes or state.computes:
         return NotImplemented
     return _ask_mode(op, args, kwargs, False)
 
 
 def _types(args: Any, kwargs: Any) -> tuple[type, ...]:
+    if _classes is None:
+        return ()
     kinds = {type(a): None for a in (*args, *kwargs.values()) if isinstance(a, _C.Tensor)}
     return tuple(kind for kind in kinds if hasattr(kind, "__strided_dispatch__"))
 
 
 def _compute(op: ops.OpOverload, args: Any, kwargs: Any) -> Any:
-    if state.grad is None or state.computes:
+    grad = state.grad
+    if grad is None or state.computes:
         return op._run(*args, **kwargs)
-    from .table import watch
-
+    recorded = is_grad_enabled()
     state.computes = True
     try:
-        with set_grad_enabled(state.grad):
-            result = op._run(*args, **kwargs)
+        _set_grad(grad)
+        result = op._run(*args, **kwargs)
     finally:
+        _set_grad(recorded)
         state.computes = False
-    if state.grad:
-        watch(op, args, kwargs, result)
+    if grad:
+        _tables()[1](op, args, kwargs, result)
     return result
+
+
+@functools.cache
+def _tables() -> tuple[Any, Any]:
+    """What reports public functions, and what watches results: of modules that import this one. (An import in each call
+    would take as long as a short operation.)"""
+    from .overloads import handlers
+    from .table import watch
+
+    return handlers(), watch
 
 
 def call(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -194,9 +211,7 @@ class _Layer(TorchFunctionMode):
                         found = kind.__torch_function__(func, types, args, kwargs)
                     if found is not NotImplemented:
                         return found
-        from .overloads import handlers
-
-        handler = handlers().get(func)
+        handler = _tables()[0].get(func)
         if handler is not None:
             return handler(func, types, args, kwargs)
         if hasattr(func, "__wrapped__"):  # written in Python: the functions it calls are seen

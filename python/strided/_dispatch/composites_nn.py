@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from .._typing import Callable, Tensor
 
 _REDUCTION = {"none": 0, "mean": 1, "sum": 2}
+_signature = functools.lru_cache(None)(inspect.signature)
 
 
 def _list(value: Any, n: int) -> list[int]:
@@ -121,9 +124,7 @@ def _loss(name: str, *extra: str) -> Callable[..., Any]:
     """A loss of two tensors: reduction as a number, then these arguments where they are not the default."""
 
     def of(func: Any, args: Any, kwargs: Any) -> Tensor:
-        import inspect
-
-        given = inspect.signature(func).bind(*args, **kwargs)
+        given = _signature(func).bind(*args, **kwargs)
         given.apply_defaults()
         a = given.arguments
         x, y, binary = a["input"], a["target"], name.startswith("binary")
@@ -187,9 +188,7 @@ def _nll_loss(
 
 
 def _cross_entropy(func: Any, args: Any, kwargs: Any) -> Tensor:
-    import inspect
-
-    given = inspect.signature(func).bind(*args, **kwargs)
+    given = _signature(func).bind(*args, **kwargs)
     given.apply_defaults()
     a = given.arguments
     x, target = a["input"], a["target"]
@@ -203,9 +202,7 @@ COMPOSED["cross_entropy"] = _cross_entropy
 
 
 def _pool2d(func: Any, args: Any, kwargs: Any) -> Any:
-    import inspect
-
-    given = inspect.signature(func).bind(*args, **kwargs)
+    given = _signature(func).bind(*args, **kwargs)
     given.apply_defaults()
     a = given.arguments
     stride = [] if a["stride"] is None else _list(a["stride"], 2)
@@ -255,9 +252,7 @@ def _adaptive(input: Tensor, output_size: Any) -> Tensor:
 
 def _activation(name: str) -> Callable[..., Any]:
     def of(func: Any, args: Any, kwargs: Any) -> Tensor:
-        import inspect
-
-        given = inspect.signature(func).bind(*args, **kwargs)
+        given = _signature(func).bind(*args, **kwargs)
         a = dict(given.arguments)
         op = name + ("_" if a.pop("inplace", False) else "")
         first = a.pop("input", a.pop("self", None))

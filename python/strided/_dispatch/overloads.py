@@ -161,6 +161,13 @@ def _parameters(func: Any) -> list[tuple[str, Any, bool, bool, bool]] | None:
     ]  # fmt: skip
 
 
+@functools.lru_cache(None)
+def _plain_positions(func: Any) -> int:
+    """How many parameters, before any other, take one argument each by position."""
+    known = _parameters(func) or []
+    return next((i for i, (_, _, takes_all, only_named, _) in enumerate(known) if takes_all or only_named), len(known))
+
+
 def _is_default(value: Any, default: Any) -> bool:
     if isinstance(value, (_Tensor, list, tuple)) or isinstance(default, _Tensor):
         return False
@@ -176,6 +183,11 @@ def schema_order(func: Any, args: Any, kwargs: Any) -> tuple[list[Any], dict[str
     known = _parameters(func)
     if known is None:
         return list(args), dict(kwargs)
+    if not kwargs and len(args) <= _plain_positions(func):
+        made = list(args)
+        while made and _is_default(made[-1], known[len(made) - 1][1]):
+            made.pop()
+        return made, {}
     made: list[Any] = []
     defaults: list[Any] = []
     left, rest = dict(kwargs), list(args)

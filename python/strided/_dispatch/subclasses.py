@@ -12,11 +12,13 @@ strides and dtype on the device ``meta``; the device it stands for is an attribu
 
 from __future__ import annotations
 
-import contextlib
+import functools
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 from .. import _C, is_grad_enabled
+from ..autograd.grad_mode import _set as _set_grad
 from ..autograd.grad_mode import no_grad
 from ..overrides import _names
 from . import _compute, _layer, watch_operations
@@ -49,6 +51,8 @@ state = _State()
 
 def adopt(cls: Any) -> None:
     """Makes the core ask a class that has a ``__torch_dispatch__``."""
+    if "__strided_dispatch__" in cls.__dict__:
+        return
     # What C++ keeps of an object that comes back is its __dict__: attributes in slots go there too.
     names = cls.__dict__.get("__slots__", ())
     for name in (names,) if isinstance(names, str) else names:
@@ -58,12 +62,10 @@ def adopt(cls: Any) -> None:
     usual = getattr(_Tensor.__torch_function__, "__func__", None)
     if getattr(cls.__torch_function__, "__func__", None) is usual:  # as in PyTorch: results are what the class gives
         cls.__torch_function__ = _C._disabled_torch_function_impl
-    if hasattr(cls, "__strided_dispatch__"):
-        return
     from .subclass_calls import take
 
     cls.__strided_dispatch__ = staticmethod(take)
-    watch_operations()
+    watch_operations(sys.modules[__name__])
     _C._set_dispatches()
 
 
@@ -129,12 +131,12 @@ def make_wrapper(
     size = tuple(size)
     dtype = strided.get_default_dtype() if dtype is None else dtype
     device = _C.device("cpu" if device is None else device)
-    with _functions(2), no_grad():
+    with _functions(2):
         if strides is not None:
             shell = strided.empty_strided(size, tuple(strides), dtype=dtype, device=_META)
         else:
-            format = strided.contiguous_format if memory_format is None else memory_format
-            shell = strided.empty(size, dtype=dtype, device=_META, memory_format=format)
+            options = {} if memory_format is None else {"memory_format": memory_format}
+            shell = strided.empty(size, dtype=dtype, device=_META, **options)
         if storage_offset:
             need = 1 + sum((n - 1) * s for n, s in zip(shell.shape, shell.stride())) if shell.numel() else 0
             whole = strided.empty(storage_offset + need, dtype=dtype, device=_META)
@@ -266,22 +268,29 @@ def run(op: Any, args: Any, kwargs: Any, found: list[Any]) -> Any:
         _C._set_torch_function_state(before)
 
 
-def _run(op: Any, args: Any, kwargs: Any, found: list[Any]) -> Any:
-    from . import subclass_gradients as nodes
-    from .table import COMPOSED, rule_of
+@functools.cache
+def _tables() -> tuple[Any, Any]:
+    """Modules that import this one: an import in each call would take as long as a short operation."""
+    from . import subclass_gradients, table
 
+    return subclass_gradients, table
+
+
+def _run(op: Any, args: Any, kwargs: Any, found: list[Any]) -> Any:
+    nodes, table = _tables()
     name = op.overloadpacket.__name__
     if name in nodes._IMPLICIT:
-        return COMPOSED[name](None, args, kwargs)
+        return table.COMPOSED[name](None, args, kwargs)
     writes = op._schema.is_mutable and op._overload != "out"
-    if not found and rule_of(name) is None:
+    if not found and table.rule_of(name) is None:
         return _compute(op, args, kwargs)
     recorded = False
     if not state.below and modes.grad is None:
         for x in found:
             nodes._refresh(x)
-        tensors = [t for t in _flat((*args, *kwargs.values())) if isinstance(t, _Tensor)]
-        recorded = is_grad_enabled() and name not in nodes._CONSTANT and any(t.requires_grad for t in tensors)
+        if is_grad_enabled() and name not in nodes._CONSTANT:
+            tensors = [t for t in _flat((*args, *kwargs.values())) if isinstance(t, _Tensor)]
+            recorded = any(t.requires_grad for t in tensors)
     made = nodes._recorded(op, name, writes, args, kwargs, found, tensors) if recorded else ask(op, args, kwargs, found)
     if writes:
         if not recorded:
@@ -304,24 +313,31 @@ def ask(op: Any, args: Any, kwargs: Any, found: list[Any]) -> Any:
     if modes.modes and grad is None:
         modes.grad = False
     computes, modes.computes = modes.computes, False
+    functions, recorded = _C._set_torch_function_state(state.function), is_grad_enabled()
     try:
-        with _functions(state.function), no_grad():
-            if modes.modes:
-                mode = modes.modes.pop()
-                try:
-                    with _layer if modes.modes and grad is None else contextlib.nullcontext():
-                        made = mode.__torch_dispatch__(op, types, tuple(args), dict(kwargs))
-                finally:
-                    modes.modes.append(mode)
-                if made is not NotImplemented:
-                    return made
-            if not found:
-                return _compute(op, args, kwargs)
-            for o in found:
-                made = type(o).__torch_dispatch__(op, types, tuple(args), dict(kwargs))
-                if made is not NotImplemented:
-                    return made
+        _set_grad(False)
+        if modes.modes:
+            mode = modes.modes.pop()
+            given = (op, types, tuple(args), dict(kwargs))
+            try:
+                if modes.modes and grad is None:
+                    with _layer:
+                        made = mode.__torch_dispatch__(*given)
+                else:
+                    made = mode.__torch_dispatch__(*given)
+            finally:
+                modes.modes.append(mode)
+            if made is not NotImplemented:
+                return made
+        if not found:
+            return _compute(op, args, kwargs)
+        for o in found:
+            made = type(o).__torch_dispatch__(op, types, tuple(args), dict(kwargs))
+            if made is not NotImplemented:
+                return made
     finally:
+        _set_grad(recorded)
+        _C._set_torch_function_state(functions)
         state.below, state.running, state.taken = below, running, taken
         modes.grad, modes.computes = grad, computes
     lines = "".join(f"\n  - tensor subclass {t}" for t in types)
