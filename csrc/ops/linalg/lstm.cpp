@@ -16,6 +16,11 @@ LstmPlan plan_of(const Tensor& gates) {
   return plan;
 }
 
+// to = (adds ? to : 0) + a @ b. Where b has 16 bits, a is rounded to them, and the sum is not.
+void product_into(const Tensor& to, const Tensor& a, const Tensor& b, bool adds) {
+  gemm_into(to, to_dtype(a, b.dtype()), b, Scalar(1), Scalar(adds ? 1 : 0));
+}
+
 bool is_like(const Tensor& t, const Tensor& gates, const Dims& shape) {
   return t.dtype() == gates.dtype() && t.device() == gates.device() && t.shape() == shape;
 }
@@ -33,7 +38,11 @@ bool lstm_steps(const Tensor& gates, const Tensor& h, const Tensor& c, const Ten
   const Dims state = {plan.rows, plan.width}, all = {steps, plan.rows, plan.width};
   const auto is_written = [&](const Tensor& t) { return t.is_contiguous() && is_like(t, gates, all); };
   const bool one = cells.ndim() == 2;  // the last cells alone
-  if (!is_like(h, gates, state) || !is_like(c, gates, state) || !is_like(w_hh, gates, {4 * plan.width, plan.width}))
+  const Dims weights = {4 * plan.width, plan.width};
+  const bool narrow =
+      gates.dtype() == DType::Float32 && (w_hh.dtype() == DType::BFloat16 || w_hh.dtype() == DType::Float16);
+  if (!is_like(h, gates, state) || !is_like(c, gates, state)) return false;
+  if (narrow ? w_hh.device() != gates.device() || w_hh.shape() != weights : !is_like(w_hh, gates, weights))
     return false;
   if (!gates.is_contiguous() || !is_written(outputs) || (tanhs && !is_written(*tanhs))) return false;
   if (one ? !cells.is_contiguous() || !is_like(cells, gates, state) : !is_written(cells)) return false;
@@ -46,7 +55,7 @@ bool lstm_steps(const Tensor& gates, const Tensor& h, const Tensor& c, const Ten
     const int64_t t = reverse ? steps - 1 - s : s;
     const Tensor step = select(gates, 0, t), out = select(outputs, 0, t);
     const Tensor cell = one ? cells : select(cells, 0, t);
-    addmm_(step, before, turned, Scalar(1), Scalar(1));
+    product_into(step, before, turned, true);
     plan.gates = step.data();
     plan.cell = cell.data();
     plan.tanh = tanhs ? select(*tanhs, 0, t).data() : nullptr;
@@ -83,7 +92,7 @@ Tensor lstm_gradients(const Tensor& gates, const Tensor& c, const Tensor& w_hh, 
     plan.by_out = select(given, 0, t).data();
     plan.by_gates = d.data();
     functions.lstm_gradient(plan);
-    addmm_(dh, d, w_hh, Scalar(0), Scalar(1));
+    product_into(dh, d, w_hh, false);
   }
   return made;
 }

@@ -60,8 +60,8 @@ void fill_plan(GemmPlan* plan, const Tensor& c, const Tensor& a, const Tensor& b
   plan->tf32 = tf32();
 }
 
-// c = alpha * a @ b + beta * c over equal batch axes; all three have at least two dimensions, and one dtype; or c is
-// float32 and they are 16-bit floats. Not recorded.
+}  // namespace
+
 void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta) {
   if (c.numel() == 0) return;
   const int n = c.ndim();
@@ -94,6 +94,8 @@ void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& 
   plan.b = matrix_of(b);
   (widens ? widened : backend(c.device()).gemm)(plan);
 }
+
+namespace {
 
 Tensor adjoint_of(const Tensor& x) { return conj(transpose(x, -2, -1)); }
 

@@ -37,6 +37,9 @@ Tensor addmm_as(const Tensor& input, const Tensor& a, const Tensor& b, DType res
                 const Scalar& alpha);
 Tensor baddbmm_as(const Tensor& input, const Tensor& a, const Tensor& b, DType result, const Scalar& beta,
                   const Scalar& alpha);
+// c = alpha * a @ b + beta * c over equal batch axes; all three have at least two dimensions, and one dtype; or c is
+// float32 and they are 16-bit floats. Not recorded.
+void gemm_into(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& alpha, const Scalar& beta);
 Tensor int_mm(const Tensor& a, const Tensor& b);  // of int8, in int32
 // Written into input, in its own memory where nothing is recorded.
 Tensor addmm_(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha);

@@ -225,3 +225,48 @@ def test_weights_that_are_given_in_place_of_the_parameters(kind):
     for moved in (copy.deepcopy(net), net.double()):
         assert all(a is b for a, b in zip(moved._flat_weights, moved.parameters()))
         torch.testing.assert_close(moved(x.to(moved.weight_ih_l0.dtype))[0].float(), own)
+
+
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_products_of_16_bits(bidirectional, dtype):
+    """Under autocast (None) and with weights of 16 bits a layer is one operation as well: near the values and gradients
+    in float64, of weights that are rounded, in one pass over the graph and in two."""
+    torch.manual_seed(0)
+    lstm = torch.nn.LSTM(INPUT, HIDDEN, 2, bidirectional=bidirectional)
+    exact = copy.deepcopy(lstm).double()
+    with torch.no_grad():
+        for p, q in zip(exact.parameters(), lstm.parameters()):
+            p.copy_(q.to(dtype or torch.bfloat16))
+    lstm = lstm.to(dtype)
+    x = torch.randn(STEPS, BATCH, INPUT).to(dtype or torch.bfloat16).to(lstm.weight_hh_l0.dtype)
+    found = []
+    for net, low in ((lstm, True), (exact, False)):
+        given = (x if low else x.double()).requires_grad_()
+        leaves = [given, *net.parameters()]
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=low and dtype is None):
+            with torch.no_grad():
+                again = net(given)[0]
+            y, (h, c) = net(given)
+            total = y.double().sin().sum() + (h.double() * c.double()).sum()
+        assert torch.equal(y, again)
+        first = torch.autograd.grad(total, leaves, create_graph=True)
+        plain = torch.autograd.grad(sum(g.double().square().sum() for g in first), leaves)
+        found.append([y, h, c, *first, *plain])
+    assert found[0][0].dtype == (dtype or torch.bfloat16)
+    assert {g.dtype for g in found[0][3:]} == {dtype or torch.float32}
+    for got, want in zip(*found, strict=True):
+        error = (got.double() - want).norm() / want.norm()
+        assert error < 0.02
+
+
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16, torch.float16])
+def test_one_operation_with_16_bits(monkeypatch, dtype):
+    steps = []
+    monkeypatch.setattr(_lstm, "_steps", lambda *args, steps=steps, f=_lstm._steps: steps.append(f(*args)) or steps[-1])
+    lstm, x = torch.nn.LSTM(INPUT, HIDDEN, dtype=dtype), torch.ones(STEPS, BATCH, INPUT, dtype=dtype)
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=dtype is None):
+        lstm(x)
+        with torch.no_grad():
+            lstm(x)
+    assert steps == [True, True]

@@ -16,10 +16,16 @@ if TYPE_CHECKING:
 _steps, _gradients = _C.functions["_lstm_steps"], _C.functions["_lstm_gradients"]
 
 
-def serves(tensors: Any) -> bool:
-    """Whether LstmLayer takes these tensors: those of float32 and float64, of no class of their own."""
-    plain = (Tensor, strided.nn.Parameter)
-    return all(type(t) in plain and t.dtype in (strided.float32, strided.float64) for t in tensors)
+def serves(tensors: Any, low: Any = None) -> bool:
+    """Whether LstmLayer takes these tensors: those of float32, float64 and the dtype of products, of no class of their
+    own."""
+    plain, dtypes = (Tensor, strided.nn.Parameter), (strided.float32, strided.float64, low)
+    return all(type(t) in plain and t.dtype in dtypes for t in tensors)
+
+
+def _times(a: Tensor, b: Tensor) -> Tensor:
+    """a @ b; where b has 16 bits, in its dtype, and back in that of a."""
+    return (a.to(b.dtype) @ b).to(a.dtype) if b.itemsize == 2 else a @ b
 
 
 def without_record(given: Tensor, h: Tensor, c: Tensor, w_hh: Tensor, reverse: bool) -> Any:
@@ -35,8 +41,9 @@ def without_record(given: Tensor, h: Tensor, c: Tensor, w_hh: Tensor, reverse: b
 class LstmLayer(strided.autograd.Function):
     """``apply(plain, given, h, c, w_hh, reverse)``: outputs (steps, batch, n), and the last h and c.
 
-    given: (steps, batch, 4 n), what the input and all biases add to the gates i, f, g, o. plain: the same function of
-    (given, h, c, w_hh), made of recorded operations; gradients of gradients come from it.
+    given: (steps, batch, 4 n), what the input and all biases add to the gates i, f, g, o. w_hh may have 16 bits: then
+    the states are rounded where they are multiplied with it. plain: the same function of (given, h, c, w_hh), made of
+    recorded operations; gradients of gradients come from it.
     """
 
     @staticmethod
@@ -67,7 +74,8 @@ class LstmLayer(strided.autograd.Function):
             d_gates = _gradients(gates, c, w_hh, cells, tanhs, d_outputs, dh, dc, ctx.reverse)
         else:
             d_gates, dh, dc = _back_step_by_step(gates, c, w_hh, cells, tanhs, d_outputs, dh, dc, ctx.reverse)
-        d_w = d_gates.flatten(0, 1).t() @ _before(h, outputs, ctx.reverse).flatten(0, 1) if needed[3] else None
+        before = _before(h, outputs, ctx.reverse).flatten(0, 1) if needed[3] else None
+        d_w = d_gates.flatten(0, 1).t().to(w_hh.dtype) @ before.to(w_hh.dtype) if needed[3] else None
         return None, d_gates, dh, dc, d_w, None
 
 
@@ -81,7 +89,7 @@ def _step_by_step(gates, h, c, w_hh, outputs, cells, tanhs, reverse):
     steps, n, turned = len(gates), h.size(1), w_hh.t()
     for t in range(steps - 1, -1, -1) if reverse else range(steps):
         a, cell, tanh, out = gates[t], cells[t], tanhs[t], outputs[t]
-        a.addmm_(h, turned)
+        a.add_(_times(h, turned))
         a[:, : 2 * n].sigmoid_()
         g = a[:, 2 * n : 3 * n].tanh_()
         o = a[:, 3 * n :].sigmoid_()
@@ -112,6 +120,6 @@ def _back_step_by_step(gates, c, w_hh, cells, tanhs, d_outputs, dh, dc, reverse)
         dc = strided.addcmul(dc, dh, by_cell[t])
         d[:, 3 * n :].mul_(dh)
         d.view(batch, 4, n)[:, :3].mul_(dc.unsqueeze(1))
-        dh = d @ w_hh
+        dh = _times(d, w_hh)
         dc = dc * f[t]
     return d_gates, dh, dc

@@ -57,14 +57,15 @@ def cell(mode: str, input: Tensor, state: tuple[Tensor, ...], w_ih: Any, w_hh: A
 # ---------------------------------------------------------------- sequences
 
 
-def _direction(step, rows, sizes, state, weights, reverse):
+def _direction(step, rows, sizes, state, weights, reverse, low):
     """One layer in one direction over rows that are sorted by time: sizes[t] rows for step t, never more than before.
+    low: the dtype of the products of an LSTM, None for that of the rows.
 
     Returns the outputs in the same order, and the last states of all sequences.
     """
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     if step is _lstm_step and w_hr is None and sizes[0] == sizes[-1]:
-        made = _lstm_direction(rows, len(sizes), state, weights, reverse)
+        made = _lstm_direction(rows, len(sizes), state, weights, reverse, low)
         if made is not None:
             return made
     given = linear(rows, w_ih, b_ih).split(sizes)
@@ -90,14 +91,18 @@ def _direction(step, rows, sizes, state, weights, reverse):
     return strided.cat(outputs), state
 
 
-def _lstm_direction(rows, steps, state, weights, reverse):
+def _lstm_direction(rows, steps, state, weights, reverse, low):
     """``_direction`` for sequences of one length as one operation, or None where that does not serve."""
     w_ih, w_hh, b_ih, b_hh, _ = weights
     tensors = [t for t in (rows, *state, *weights) if t is not None]
-    if not _lstm.serves(tensors) or strided.is_autocast_enabled(rows.device.type):
+    if not _lstm.serves(tensors, low):
+        return None
+    if low is None and strided.is_autocast_enabled(rows.device.type):
         return None
     bias = b_ih if b_hh is None else b_hh if b_ih is None else b_ih + b_hh
-    given = linear(rows, w_ih, bias).view(steps, state[0].size(0), w_ih.size(0))
+    given = linear(rows if low is None else rows.to(low), w_ih, bias).to(rows.dtype)
+    given = given.view(steps, state[0].size(0), w_ih.size(0))
+    w_hh = w_hh if low is None else w_hh.to(low)
     if not (strided.is_grad_enabled() and any(t.requires_grad for t in tensors)):
         found = _lstm.without_record(given, *state, w_hh, reverse)
         if found is not None:
@@ -108,7 +113,8 @@ def _lstm_direction(rows, steps, state, weights, reverse):
         made: list[Any] = [None] * steps
         state = h, c
         for t in range(steps - 1, -1, -1) if reverse else range(steps):
-            state = _lstm_step(given[t], state, w_hh, None, None)
+            h, c = state
+            state = _lstm_step(given[t], (h if low is None else h.to(low), c), w_hh, None, None)
             made[t] = state[0]
         return strided.stack(made), *state
 
@@ -125,12 +131,18 @@ def _grouped(params, has_biases, projected):
         yield group[0], group[1], b_ih, b_hh, group[-1] if projected else None
 
 
-def _autocast_dtype(rows: Tensor) -> Any:
-    """The dtype of the results of an LSTM where autocast has one for it: bfloat16 on the CPU, as PyTorch's kernel."""
-    on = rows.device.type == "cpu" and rows.dtype in (strided.float32, strided.bfloat16)
-    if not on or not strided.is_autocast_enabled("cpu") or strided.get_autocast_dtype("cpu") != strided.bfloat16:
-        return None
-    return strided.bfloat16
+def _low_dtype(tensors: list[Tensor], sizes: Sequence[int]) -> Any:
+    """The dtype of 16 bits of an LSTM's products and results: where autocast has one for it, bfloat16 on the CPU, as
+    PyTorch's kernel; that of the tensors, if sequences are of one length. None where there is none."""
+    dtype, device = tensors[0].dtype, tensors[0].device.type
+    if not strided.is_autocast_enabled(device):
+        low = dtype in (strided.bfloat16, strided.float16) and sizes[0] == sizes[-1]
+        low = low and all(t.dtype is dtype for t in tensors) and _lstm.serves(tensors, dtype)
+    else:
+        low = device == "cpu" and dtype in (strided.float32, strided.bfloat16)
+        dtype = strided.get_autocast_dtype(device)
+        low = low and dtype is strided.bfloat16
+    return dtype if low else None
 
 
 def layers(
@@ -153,14 +165,15 @@ def layers(
     weights = list(_grouped(list(params), has_biases, projected))
     directions, finals = 1 + bidirectional, []
     sizes = list(sizes)
-    low = None if mode != "LSTM" or projected else _autocast_dtype(rows)
+    low = None if mode != "LSTM" or projected else _low_dtype([rows, *states, *params], sizes)
     if low is not None:  # products in 16 bits, states in float32; what comes out is rounded
         rows, states = rows.float(), tuple(s.float() for s in states)
     for layer in range(num_layers):
         made = []
         for d in range(directions):
             k = layer * directions + d
-            output, final = _direction(STEPS[mode], rows, sizes, tuple(s[k] for s in states), weights[k], d == 1)
+            state = tuple(s[k] for s in states)
+            output, final = _direction(STEPS[mode], rows, sizes, state, weights[k], d == 1, low)
             made.append(output)
             finals.append(final)
         rows = made[0] if directions == 1 else strided.cat(made, 1)
