@@ -96,9 +96,17 @@ def _shell(shape, dtype):
     return _C.functions["empty"](shape, dtype=dtype, device="meta")
 
 
+class OnlyOne(RuntimeError):
+    """Of what works for one sample and not for a batch. Derivatives by inputs that do not vary try without the batch."""
+
+
+# As users see it.
+OnlyOne.__module__, OnlyOne.__name__, OnlyOne.__qualname__ = "builtins", "RuntimeError", "RuntimeError"
+
+
 def _stops(text):
     def stop(self, *args, **kwargs):
-        raise RuntimeError(text)
+        raise OnlyOne(text)
 
     return stop
 

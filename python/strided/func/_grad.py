@@ -3,8 +3,9 @@
 A transform gives the function inputs of its own, at which a recorded graph begins, and takes gradients by the ordinary
 backward pass.  Whether the pass is itself recorded follows from the graph: it is if the inputs, or something else that
 the function reads, want a gradient from outside; so transforms nest, and their results can be differentiated by
-``backward`` too.  Inside vmap an input is expanded to the batch first: the gradient of each sample by its own copy.
-Forward mode is two backward passes (Note [Two backward passes make a forward one]).
+``backward`` too.  Inside vmap an input is expanded to the batch first: the gradient of each sample by its own copy
+(Note [Inputs that do not vary] has the exception).  Forward mode is two backward passes (Note [Two backward passes make
+a forward one]).
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING
 from .. import _C, _dispatch
 from ..autograd.grad_mode import enable_grad
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
-from ._batched import NO_REQUIRES_GRAD, BatchedTensor, Tensor, batched, expanded, running, union
+from ._batched import NO_REQUIRES_GRAD, BatchedTensor, OnlyOne, Tensor, batched, expanded, running, union
 from ._vmap import vmap
 
 if TYPE_CHECKING:
     from .._typing import Any, Callable
+    from ._batched import Level
 
 _f = _C.functions
 _leads_elsewhere, _zeros_like, _ones_like = (_f[n] for n in ("_leads_elsewhere", "zeros_like", "ones_like"))
@@ -36,28 +38,48 @@ def _backward(*args: Any) -> Any:
     return _f["_backward"](*args)
 
 
-def _is_for_one(error: RuntimeError, inputs: Inputs) -> bool:
-    """Whether a function cannot be called for a batch of directions: it writes to tensors that it made, which are one
-    for all samples, or calls what has no batching rule. The batch goes through the graph of one call instead."""
-    from ._rules import is_for_one
+# Note [Inputs that do not vary]
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# A function may ask for what a batch does not give: the value of a number, the places of a mask, one draw for all. Where
+# the inputs of a transform are the same for all samples, PyTorch answers: only gradients and tangents are a batch there.
+# Here the inputs were expanded, so the function met an OnlyOne. It is called once more, with the random numbers of the
+# first call and with the inputs as they are. If its results do not vary either, the batch of gradients or tangents goes
+# through the one graph; if they do, the first error stands.
 
-    return not inputs.levels and is_for_one(error)
+
+def _for_the_batch(of: Callable[[Any, Any], Any], leaves: Any) -> Any:
+    """of(levels of the inputs, None) for all vmaps that run; else of((), the error), where no input varies."""
+    levels = running()
+    if not levels:
+        return of(levels, None)
+    random = _C.default_generator().get_state()
+    try:
+        return of(levels, None)
+    except OnlyOne as error:
+        if union(leaves):
+            raise
+        met = error
+    _C.default_generator().set_state(random)
+    return of((), met)
 
 
 # ---------------------------------------------------------------- one level of differentiation
 
 
 class Inputs:
-    """The inputs that a function is differentiated by: plain tensors with an axis for every vmap that runs."""
+    """The inputs that a function is differentiated by: plain tensors with an axis for each of the levels.
 
-    def __init__(self, leaves: Any) -> None:
+    `met` is what the function met when it was called for a batch (Note [Inputs that do not vary]).
+    """
+
+    def __init__(self, leaves: Any, levels: tuple[Level, ...], met: OnlyOne | None = None) -> None:
         for x in leaves:
             if not isinstance(x, Tensor):
                 raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
             if not (x.dtype.is_floating_point or x.dtype.is_complex):
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self.records = _f["is_grad_enabled"]()
-        self.levels = running()
+        self.levels, self.met = levels, met
         given = [expanded(x, self.levels) for x in leaves]
         self.from_outside = any(_f["_has_record"](x) for x in given) and self.records
         with enable_grad():
@@ -69,7 +91,13 @@ class Inputs:
 
     def outputs(self, leaves: Any) -> list[Tensor]:
         """Results of the function as plain tensors."""
+        if self.met is not None and union(leaves):
+            raise self.met
         return [expanded(y, self.levels) for y in leaves]
+
+    def along(self, vectors: Any) -> list[Tensor]:
+        """Gradients of the results, or tangents of the inputs: a batch of them goes through the graph of one call."""
+        return [expanded(v, self.levels) for v in vectors] if self.levels else vectors
 
     def matters(self, tensors: Any) -> bool:
         """Does anything outside want a gradient of what follows from these?"""
@@ -175,25 +203,31 @@ def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0,
         name = "grad_and_value(f)(*args)"
         chosen, replaced = _chosen(argnums, args)
         leaves, spec = tree_flatten(chosen)
-        inputs = Inputs(leaves)
-        with enable_grad():
-            result = func(*replaced(tree_unflatten(inputs.leaves, spec)), **kwargs)
-            value, aux = _pair(result, has_aux, name)
-            if not isinstance(value, Tensor):
-                raise RuntimeError(f"{name}: Expected f(*args) to return a Tensor, got {type(value)}")
-            if value.ndim:
-                raise RuntimeError(
-                    f"{name}: Expected f(*args) to return a scalar Tensor, got tensor with {value.ndim} dims. Maybe you "
-                    "wanted to use the vjp or jacrev APIs instead?"
-                )
-            if value.dtype.is_complex:
-                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {value.dtype}")
-            outputs = inputs.outputs([value])
-            keep = inputs.wanted(outputs)
-            grads = inputs.pull(outputs, [_ones_like(outputs[0].detach())], keep)
-        found = tree_unflatten(inputs.give(grads, keep), spec)
-        (value,) = inputs.give(outputs, keep)
-        return found, (value, _aux(aux, keep)) if has_aux else value
+
+        def at(levels: Any, met: Any) -> Any:
+            inputs = Inputs(leaves, levels, met)
+            with enable_grad():
+                result = func(*replaced(tree_unflatten(inputs.leaves, spec)), **kwargs)
+                value, aux = _pair(result, has_aux, name)
+                if not isinstance(value, Tensor):
+                    raise RuntimeError(f"{name}: Expected f(*args) to return a Tensor, got {type(value)}")
+                if value.ndim:
+                    raise RuntimeError(
+                        f"{name}: Expected f(*args) to return a scalar Tensor, got tensor with {value.ndim} dims. Maybe "
+                        "you wanted to use the vjp or jacrev APIs instead?"
+                    )
+                if value.dtype.is_complex:
+                    raise RuntimeError(
+                        f"grad can be implicitly created only for real scalar outputs but got {value.dtype}"
+                    )
+                outputs = inputs.outputs([value])
+                keep = inputs.wanted(outputs)
+                grads = inputs.pull(outputs, [_ones_like(outputs[0].detach())], keep)
+            found = tree_unflatten(inputs.give(grads, keep), spec)
+            (value,) = inputs.give(outputs, keep)
+            return found, (value, _aux(aux, keep)) if has_aux else value
+
+        return _for_the_batch(at, leaves)
 
     return of
 
@@ -232,8 +266,14 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> pull(strided.tensor([1., 10.]))
     (tensor([ 1., 10.]),)
     """
+    leaves, _ = tree_flatten(primals)
+    return _for_the_batch(lambda levels, met: _vjp(func, primals, has_aux, levels, met), leaves)
+
+
+def _vjp(func: Any, primals: Any, has_aux: bool, levels: Any, met: Any = None) -> Any:
+    """vjp by inputs of these levels."""
     leaves, spec = tree_flatten(primals)
-    inputs = Inputs(leaves)
+    inputs = Inputs(leaves, levels, met)
     random = _C.default_generator().get_state()
     with enable_grad():
         result, aux = _pair(func(*tree_unflatten(inputs.leaves, spec)), has_aux, "vjp(f, *primals)")
@@ -266,16 +306,20 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             state = _C.default_generator().get_state()
             _C.default_generator().set_state(random)
             try:
-                _, again = vjp(lambda *xs: _pair(func(*xs), has_aux, "vjp(f, *primals)")[0], *primals)
+
+                def values(*xs: Any) -> Any:
+                    return _pair(func(*xs), has_aux, "vjp(f, *primals)")[0]
+
+                _, again = _vjp(values, primals, False, running())
                 return again(*cotangents)
-            except RuntimeError as error:
-                if not _is_for_one(error, inputs):
+            except OnlyOne:
+                if inputs.levels:
                     raise
             finally:
                 _C.default_generator().set_state(state)
             ys = given
         else:
-            ys = inputs.outputs(given)
+            ys = inputs.along(given)
         record = create_graph
         if record is None:
             record = _f["is_grad_enabled"]() and (keep or inputs.matters(ys))
@@ -333,27 +377,31 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         raise RuntimeError(f"{name}: Expected primals to contain at least one Tensor.")
     for what, values in (("primals", leaves), ("tangents", given)):
         _tensors_only(values, f"{name}: Expected {what} to be a tuple that only contain Tensors, got {{}}")
-    inputs = Inputs(leaves)
     _check_tangents(leaves, given)
-    with enable_grad():
-        # With nodes of their own, not leaves: the function may write to its inputs.
-        duals = [batched(_f["_dual"](x), inputs.levels) for x in inputs.plain]
-        result, aux = _pair(func(*tree_unflatten(duals, spec)), has_aux, name)
-        outputs, structure = tree_flatten(result)
-        _some(outputs, name)
-        _tensors_only(outputs, name + ": expected f(*primals) to return only tensors, got unsupported type {}")
-        plain, ts = inputs.outputs(outputs), inputs.outputs(given)
-        if strict and not all(map(inputs.lead_to, plain)):
-            raise RuntimeError(
-                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
-                "allowed with strict=True."
-            )
-        keep = inputs.wanted(plain)
-        record = keep or inputs.matters(ts)
-        pushed = _push(inputs, plain, ts, record)
-    value = tree_unflatten(inputs.give(plain, keep), structure)
-    tangent = tree_unflatten(inputs.give(pushed, record), structure)
-    return (value, tangent, _aux(aux, keep)) if has_aux else (value, tangent)
+
+    def at(levels: Any, met: Any) -> Any:
+        inputs = Inputs(leaves, levels, met)
+        with enable_grad():
+            # With nodes of their own, not leaves: the function may write to its inputs.
+            duals = [batched(_f["_dual"](x), inputs.levels) for x in inputs.plain]
+            result, aux = _pair(func(*tree_unflatten(duals, spec)), has_aux, name)
+            outputs, structure = tree_flatten(result)
+            _some(outputs, name)
+            _tensors_only(outputs, name + ": expected f(*primals) to return only tensors, got unsupported type {}")
+            plain, ts = inputs.outputs(outputs), inputs.along(given)
+            if strict and not all(map(inputs.lead_to, plain)):
+                raise RuntimeError(
+                    "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not "
+                    "allowed with strict=True."
+                )
+            keep = inputs.wanted(plain)
+            record = keep or inputs.matters(ts)
+            pushed = _push(inputs, plain, ts, record)
+        value = tree_unflatten(inputs.give(plain, keep), structure)
+        tangent = tree_unflatten(inputs.give(pushed, record), structure)
+        return (value, tangent, _aux(aux, keep)) if has_aux else (value, tangent)
+
+    return _for_the_batch(at, leaves)
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> Any:
@@ -366,7 +414,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     leaves, spec = tree_flatten(primals)
     if not leaves:
         raise RuntimeError("Expected at least one primal")
-    inputs = Inputs(leaves)
+    inputs = Inputs(leaves, running())
     with enable_grad():
         outputs, structure = tree_flatten(func(*tree_unflatten(inputs.leaves, spec)))
         _tensors_only(outputs, "linearize: expected func to return only tensors, got unsupported type {}")
@@ -391,14 +439,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
                     "corresponding primal."
                 )
         if any(level not in inputs.levels for level in union(given)):
-            try:
-                return jvp(func, primals, tangents)[1]
-            except RuntimeError as error:
-                if not _is_for_one(error, inputs):
-                    raise
-            ts = given
-        else:
-            ts = inputs.outputs(given)
+            return jvp(func, primals, tangents)[1]
+        ts = inputs.along(given)
         record = keep or inputs.matters(ts)
         with enable_grad():
             pushed = _push(inputs, plain, ts, record)
@@ -503,8 +545,6 @@ def jacfwd(
     tensor([[2., 0.],
             [0., 4.]])
     """
-    from ._rules import is_for_one
-
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacfwd: `chunk_size` should be greater than 0.")
 
@@ -527,30 +567,8 @@ def jacfwd(
             kept["n"] = len(found)
             return (*found, *extra)
 
-        def through_one_call(total):
-            def of_leaves(*xs):
-                made, aux = _pair(func(*replaced(tree_unflatten(xs, spec)), **kwargs), has_aux, "jacfwd(f)")
-                extra, kept["aux"] = tree_flatten([_aux(aux, False)] if has_aux else [])
-                kept["extra"] = [y.unsqueeze(0) for y in extra]
-                found, kept["structure"] = tree_flatten(made)
-                kept["n"] = len(found)
-                return tuple(found)
-
-            _, push = linearize(of_leaves, *leaves)
-            return [
-                *_rows(lambda *tangents: push(*tangents), _basis(leaves), total, chunk_size, randomness),
-                *kept["extra"],
-            ]
-
         total = sum(x.numel() for x in leaves)
-        random = _C.default_generator().get_state()
-        try:
-            columns = _rows(column, _basis(leaves), total, chunk_size, randomness)
-        except RuntimeError as error:
-            if not is_for_one(error):
-                raise
-            _C.default_generator().set_state(random)
-            columns = through_one_call(total)
+        columns = _rows(column, _basis(leaves), total, chunk_size, randomness)
         by_output = []
         for y in columns[: kept["n"]]:
             parts = y.movedim(0, -1).split([x.numel() for x in leaves], dim=-1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import _C
-from ._batched import BatchedTensor, Tensor, aligned, batched, expanded, negative, union
+from ._batched import BatchedTensor, OnlyOne, Tensor, aligned, batched, expanded, negative, union
 from ._rules import _own, by_calls, missing, rule
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _indices_of(k):
     if not _is_mask(k):
         return [k]
     if type(k) is BatchedTensor:
-        raise RuntimeError(
+        raise OnlyOne(
             "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing "
             "with a boolean mask that differs from sample to sample: use where()."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import _C
-from ._batched import BatchedTensor, Tensor, aligned, batched, expanded, running, union
+from ._batched import BatchedTensor, OnlyOne, Tensor, aligned, batched, expanded, running, union
 
 if TYPE_CHECKING:
     from .._typing import Any
@@ -22,7 +22,7 @@ def _levels():
     """The running levels that every sample draws for itself; RuntimeError where drawing is an error."""
     levels = running()
     if any(level.randomness == "error" for level in levels):
-        raise RuntimeError(_ERROR)
+        raise OnlyOne(_ERROR)
     return tuple(level for level in levels if level.randomness == "different")
 
 
@@ -93,7 +93,7 @@ def draw_batched(func: Any, args: Any, kwargs: Any) -> Any:
             return batched(call(func, parameters, values), different)
         if any(level not in different for level in levels):
             if not name.endswith("_") or union(tensors[1:]):
-                raise RuntimeError(
+                raise OnlyOne(
                     "Vmap does not currently support same randomness with a batched tensor input. "
                     f"({name}: draw outside of vmap, or with randomness='different')"
                 )

@@ -17,7 +17,18 @@ from .. import _C, _dispatch
 from .._calls.elementwise import OPERATORS, elementwise_names
 from ..autograd.grad_mode import no_grad
 from . import _batched
-from ._batched import NO_REQUIRES_GRAD, BatchedTensor, Tensor, again, aligned, batched, expanded, negative, union
+from ._batched import (
+    NO_REQUIRES_GRAD,
+    BatchedTensor,
+    OnlyOne,
+    Tensor,
+    again,
+    aligned,
+    batched,
+    expanded,
+    negative,
+    union,
+)
 from ._random import draw_batched
 
 if TYPE_CHECKING:
@@ -135,30 +146,17 @@ def _for_name(name, func):
     return missing(name)
 
 
-class _OnlyOne(RuntimeError):
-    """Of what works outside of a batch. Jacobians send a batch of directions through the graph of one call then."""
-
-
-# As users see it.
-_OnlyOne.__module__, _OnlyOne.__name__, _OnlyOne.__qualname__ = "builtins", "RuntimeError", "RuntimeError"
-
-
 def missing(name):
     """The rule of a function that has none."""
 
     def stop(func, args, kwargs):
         # (A backward pass in the function may make what no graph leads to.)
-        raise (RuntimeError if name == "_backward" else _OnlyOne)(
+        raise (RuntimeError if name == "_backward" else OnlyOne)(
             f"vmap: there is no batching rule for {name}, and a loop over the samples is not made silently: "
             "call it outside of vmap, or for each sample"
         )
 
     return stop
-
-
-def is_for_one(error: BaseException) -> bool:
-    """Whether it says that something is not made for batches, and would be made for one sample."""
-    return isinstance(error, _OnlyOne)
 
 
 # ---------------------------------------------------------------- arguments
@@ -252,7 +250,7 @@ def elementwise(func: Any, args: Any, kwargs: Any) -> Any:
 def _own(name, target, levels):
     """What a write in place is made to; RuntimeError where the target is one and the values are many."""
     if type(target) is not BatchedTensor or any(level not in target._levels for level in levels):
-        raise _OnlyOne(
+        raise OnlyOne(
             f"vmap: inplace arithmetic is not possible: {name} would write values that differ from sample to sample to a "
             "tensor that is one for all samples. Use an out-of-place operation, or a tensor that is vmapped over."
         )
@@ -537,7 +535,7 @@ def _is_same_size(input, other):
 
 @rule("equal allclose is_nonzero __contains__")
 def _decides(func, args, kwargs):
-    raise RuntimeError(
+    raise OnlyOne(
         f"vmap: {func.__name__} gives a bool, which would differ from sample to sample: data-dependent control flow is "
         "not supported. Use where() or the like."
     )
@@ -559,7 +557,7 @@ def _nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
 
 @rule("nonzero argwhere masked_select unique unique_consecutive bincount")
 def _dynamic(func, args, kwargs):
-    raise RuntimeError(
+    raise OnlyOne(
         "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
         f"{func.__name__}, whose result has another shape for each sample."
     )

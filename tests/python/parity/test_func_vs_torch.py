@@ -46,6 +46,12 @@ PROGRAMS = {
         lambda x, t: f.jvp(lambda x: x.mul_(2).sin(), (x,), (t,))
     )(x * 1, x.cos()),
     "jvp of a batch": lambda lib, f, w, b, x: f.vmap(lambda t: f.jvp(lib.sin, (x,), (t,)))(lib.stack([x, 2 * x])),
+    "jvp of a function with a branch": lambda lib, f, w, b, x: f.vmap(
+        lambda t: f.jvp(lambda x: x.sin() if x.sum() > 0 else x[x < 0.5], (b,), (t,))
+    )(w.T),
+    "hessian of a function with a number": lambda lib, f, w, b, x: f.hessian(lambda b: (b**3).sum() * b.max().item())(
+        b
+    ),
     "linearize": lambda lib, f, w, b, x: f.linearize(lib.tanh, x)[1](x * 2),
     "value": lambda lib, f, w, b, x: f.grad_and_value(lambda p: (mlp(lib, p, x[0]), p["b"]), has_aux=True)(
         {"w": w, "b": b}
