@@ -133,7 +133,7 @@ void register_cpu_backend() {
 #define X(name, Plan) networks.name = cpu::name;
   STRIDED_NETWORK_FUNCTIONS(X)
 #undef X
-  networks.widens_factors = true;
+  networks.wide_sums = true;
   networks.narrow_attention = chosen_products() == Products::Tiles;  // others are no faster in bfloat16
   networks.part = 1 << 17;
   Samplers& samplers = sampler_tables[static_cast<int>(DeviceType::CPU)];

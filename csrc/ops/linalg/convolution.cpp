@@ -33,8 +33,10 @@ struct Geometry : Windows {
 
 // The dtype in which products are added up: float32 for 16-bit floats, which are rounded once, at the end.
 DType sums_of(const Tensor& x) { return is_floating(x.dtype()) ? compute_dtype_of(x.dtype()) : x.dtype(); }
-// A factor of several products, in the dtype in which the device multiplies.
-Tensor factor(const Tensor& x) { return network_functions(x.device()).widens_factors ? to_dtype(x, sums_of(x)) : x; }
+// The dtype of sums of several products, on a device: each of them would be rounded to 16 bits otherwise.
+DType sums_on(const Tensor& x) { return network_functions(x.device()).wide_sums ? sums_of(x) : x.dtype(); }
+// A factor of such products, where these are not taken in 16 bits.
+Tensor factor(const Tensor& x) { return to_dtype(x, sums_on(x)); }
 
 Tensor padded(const Tensor& x, const Geometry& g) { return padded_image(x, g, Scalar(0)); }
 
@@ -64,9 +66,12 @@ constexpr int64_t kFewOutputs = 2;
 // Groups of one input channel, where the device has an operation for them; else an undefined tensor. x is padded.
 Tensor forward_of_channels(const Tensor& x, const Tensor& weight, const Geometry& g, bool turned) {
   const auto operation = network_functions(x.device()).convolve_channels;
-  const bool fits = x.dtype() == weight.dtype() && (x.dtype() == DType::Float32 || x.dtype() == DType::Float64);
-  if (operation == nullptr || !fits || weight.size(1) != 1 || g.axes() > 2) return {};
+  if (operation == nullptr || weight.size(1) != 1 || g.axes() > 2) return {};
   if (g.groups == 1 && weight.size(0) > kFewOutputs) return {};
+  if (sums_of(x) != x.dtype() && x.dtype() == weight.dtype())
+    return to_dtype(forward_of_channels(to_dtype(x, sums_of(x)), to_dtype(weight, sums_of(x)), g, turned), x.dtype());
+  const bool fits = x.dtype() == weight.dtype() && (x.dtype() == DType::Float32 || x.dtype() == DType::Float64);
+  if (!fits) return {};
   const Dims larger = planes_around(x);
   const bool in_place = x.strides() == Layout::contiguous_strides(joined({x.size(0), x.size(1)}, larger));
   const Tensor image = in_place ? x : contiguous(x), kernels = contiguous(weight);
@@ -154,14 +159,15 @@ Tensor input_gradient_of_few(Tensor grad, const Tensor& weight, const Geometry& 
   grad = transpose(reshape(grad, {n, o, length}), 1, 2);
   Dims shape = joined({n}, g.padded());
   shape.push_back(c);
-  const Tensor made = zeros(shape, grad.dtype(), grad.device());
+  const DType sums = sums_on(grad);
+  const Tensor made = zeros(shape, sums, grad.device());
   const int64_t many =
       std::max<int64_t>(1, kBuffer / std::max<int64_t>(1, taps * c * length * static_cast<int64_t>(grad.itemsize())));
   for (int64_t i = 0; i < n; i += many) {
     const int64_t count = std::min(many, n - i);
     const Tensor part = narrow(made, 0, i, count);
     Dims split = joined(joined({count}, g.out), {taps, c});
-    const Tensor columns = view(mm(reshape(narrow(grad, 0, i, count), {count * length, o}), matrix), split);
+    const Tensor columns = view(mm_as(reshape(narrow(grad, 0, i, count), {count * length, o}), matrix, sums), split);
     Dims at(g.axes());
     int64_t k = 0;
     do elementwise_<Add>(tap_of(part, g, at, 1), select(columns, -2, k++));
@@ -267,14 +273,14 @@ Tensor input_gradient(Tensor grad, Tensor weight, const Geometry& g) {
   }
   const DType dtype = grad.dtype();
   const int64_t taps = product_of(g.kernel), rows = weight.size(1) * taps;
-  grad = factor(grad), weight = factor(weight);
   if (g.groups == 1 && length < kFew && c >= g.out.back())
     return to_dtype(input_gradient_of_few(grad, weight, g), dtype);
   if (!g.has_steps_of_one() && product_of(g.stride) <= kFewPhases && product_of(g.dilation) == 1) {
     const Tensor split = reshape(weight, joined({g.groups, o / g.groups, c / g.groups}, g.kernel));
     const Tensor turned = reshape(transpose(split, 1, 2), joined({c, o / g.groups}, g.kernel));
-    return to_dtype(input_gradient_of_phases(grad, turned, g), dtype);
+    return input_gradient_of_phases(grad, turned, g);
   }
+  grad = factor(grad), weight = factor(weight);
   grad = reshape(grad, {n, g.groups, o / g.groups, length});
   const Tensor matrix = transpose(reshape(weight, {g.groups, o / g.groups, rows}), 1, 2);
   const bool folds = folds_in_one_step(sums_of(grad), grad.device(), g);
@@ -298,12 +304,34 @@ Tensor input_gradient(Tensor grad, Tensor weight, const Geometry& g) {
   return to_dtype(folds ? made : contiguous(inside_of(made, g)), dtype);
 }
 
+// Of 16-bit floats: the columns are copied, and the products of some samples at a time are added in float32.
+Tensor weight_gradient_of_narrow(const Tensor& x, const Tensor& grad, const Geometry& g) {
+  const int64_t n = x.size(0), o = grad.size(1), c = x.size(1) / g.groups, rows = c * product_of(g.kernel),
+                length = product_of(g.out), axes = static_cast<int64_t>(g.axes());
+  const Tensor all = windows(padded(x, g), g), made = zeros({g.groups, o / g.groups, rows}, DType::Float32, x.device());
+  const int64_t most = std::max<int64_t>(1, kBuffer / std::max<int64_t>(1, g.groups * rows * length * x.itemsize()));
+  Dims order = range_of(1, axes + 3);  // (groups, channels, kernel..., samples, output...)
+  order.push_back(0);
+  order = joined(order, range_of(axes + 3, 2 * axes + 3));
+  for (int64_t i = 0; i < n; i += most) {
+    const int64_t count = std::min(most, n - i);
+    const Tensor columns = reshape(permute(narrow(all, 0, i, count), order), {g.groups, rows, count * length});
+    const Tensor part =
+        permute(reshape(narrow(grad, 0, i, count), {count, g.groups, o / g.groups, length}), {1, 2, 0, 3});
+    gemm_into(made, reshape(part, {g.groups, o / g.groups, count * length}), transpose(columns, 1, 2), Scalar(1),
+              Scalar(1));
+  }
+  return view(to_dtype(made, x.dtype()), joined({o, c}, g.kernel));
+}
+
 Tensor weight_gradient(Tensor x, Tensor grad, const Geometry& g) {
   const int64_t n = x.size(0), c = x.size(1), o = grad.size(1);
   if (c == g.groups && c > 1 && g.has_steps_of_one()) return weight_gradient_of_planes(x, grad, g);
   const int64_t rows = c / g.groups * product_of(g.kernel), axes = static_cast<int64_t>(g.axes()),
                 length = product_of(g.out);
   const DType dtype = x.dtype();
+  if (sums_on(x) != dtype && x.dtype() == grad.dtype() && network_functions(x.device()).widened_gemm != nullptr)
+    return weight_gradient_of_narrow(x, grad, g);
   const Dims shape = joined({o, c / g.groups}, g.kernel);
   x = factor(x), grad = factor(grad);
   const Tensor all = windows(padded(x, g), g);

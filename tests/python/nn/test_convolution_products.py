@@ -216,3 +216,23 @@ def test_dtypes_that_differ_are_named_as_in_pytorch():
         conv2d(x, w, b)
     with pytest.raises(RuntimeError, match="^expected scalar type Long but found ComplexFloat$"):
         conv2d(x.long(), w.to(torch.complex64))
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("size", [(9, 8), (33, 40)])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_gradients_of_16_bits_are_rounded_once(dtype, size, stride, groups):
+    """Sums over samples and elements of the kernel are float32, also where the products are those of 16 bits."""
+    torch.manual_seed(0)
+    x = torch.randn(5, 4, *size).to(dtype)
+    w = torch.randn(8, 4 // groups, 3, 3).to(dtype)
+    found = []
+    for kind in (dtype, torch.float64):
+        a, b = x.to(kind).requires_grad_(), w.to(kind).requires_grad_()
+        out = torch.nn.functional.conv2d(a, b, None, stride, 1, 1, groups)
+        torch.manual_seed(1)
+        found.append((out, *torch.autograd.grad(out, (a, b), torch.randn(out.shape).to(dtype).to(kind))))
+    for got, want in zip(*found, strict=True):
+        error = (got.double() - want).abs().max() / want.abs().max()
+        assert got.dtype == dtype and error < torch.finfo(dtype).eps * 0.6
