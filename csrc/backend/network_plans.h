@@ -270,7 +270,7 @@ struct NetworkFunctions {
 #define X(name, Plan) void (*name)(const Plan& plan) = nullptr;
   STRIDED_NETWORK_FUNCTIONS(X)
 #undef X
-  bool wide_sums = false;  // whether several products of 16-bit floats are added in float32
+  bool wide_sums = false;         // whether several products of 16-bit floats are added in float32
   bool narrow_attention = false;  // whether `attention` takes bfloat16 operands, with a mask of float32
   // Elements of an intermediate result that is made in parts. Few stay in a cache, many keep a device busy.
   int64_t part = int64_t(1) << 26;
