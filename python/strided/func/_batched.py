@@ -97,7 +97,7 @@ def _shell(shape, dtype):
 
 
 class OnlyOne(RuntimeError):
-    """Of what works for one sample and not for a batch. Derivatives by inputs that do not vary try without the batch."""
+    """Of what works for one sample only. Derivatives by inputs that do not vary are tried without the batch."""
 
 
 # As users see it.

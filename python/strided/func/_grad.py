@@ -40,11 +40,11 @@ def _backward(*args: Any) -> Any:
 
 # Note [Inputs that do not vary]
 # ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-# A function may ask for what a batch does not give: the value of a number, the places of a mask, one draw for all. Where
-# the inputs of a transform are the same for all samples, PyTorch answers: only gradients and tangents are a batch there.
-# Here the inputs were expanded, so the function met an OnlyOne. It is called once more, with the random numbers of the
-# first call and with the inputs as they are. If its results do not vary either, the batch of gradients or tangents goes
-# through the one graph; if they do, the first error stands.
+# A function may ask for what a batch does not give: the value of a number, the places of a mask, one draw for all.
+# Where the inputs of a transform are the same for all samples, PyTorch answers: only gradients and tangents are a
+# batch there. Here the inputs were expanded, so the function met an OnlyOne. It is called once more, with the random
+# numbers of the first call and with the inputs as they are. If its results do not vary either, the batch of gradients
+# or tangents goes through the one graph; if they do, the first error stands.
 
 
 def _for_the_batch(of: Callable[[Any, Any], Any], leaves: Any) -> Any:

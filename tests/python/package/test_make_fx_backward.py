@@ -1,4 +1,4 @@
-"""Backward passes in recorded programs: what is recorded follows from the arguments, not from the values of one call."""
+"""Backward passes in recorded programs: what is recorded follows from the arguments, not from one call's values."""
 
 import pytest
 import strided
