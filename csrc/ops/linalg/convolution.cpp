@@ -468,33 +468,61 @@ void check_bias(const std::optional<Tensor>& bias, const Tensor& weight, int64_t
                 " elements, but got bias of size ", bias->shape(), " instead");
 }
 
-// Adds the bias to what was just made, and records all: the gradients of x and weight are those functions of the
-// gradient and the other of the two.
+// The gradients of x and weight are functions of the gradient and the other of the two.
+template <class OfX, class OfWeight>
+struct ConvolutionFormula {
+  SavedTensor x, weight;
+  Geometry g;
+  std::optional<Dims> output_padding;  // of a transposed convolution
+  int64_t bias_size;
+  bool with_bias;
+  OfX of_x;
+  OfWeight of_weight;
+
+  std::vector<Tensor> operator()(const Tensor& grad) const {
+    Dims others = range_of(1, grad.ndim());
+    others[0] = 0;
+    return {weight.was_saved() && is_gradient_used(0) ? of_x(grad, conj(weight.get()), g) : Tensor(),
+            x.was_saved() && is_gradient_used(1) ? of_weight(conj(x.get()), grad, g) : Tensor(),
+            with_bias && is_gradient_used(2) ? sum(grad, others) : Tensor()};
+  }
+  void release() {
+    release_value(x);
+    release_value(weight);
+  }
+  const char* names() const {
+    return "input weight bias_sym_sizes_opt stride padding dilation transposed output_padding groups";
+  }
+  SavedValue value(int which, const Node& node) const {
+    switch (which) {
+      case 0: return saved_value(node, x);
+      case 1: return saved_value(node, weight);
+      case 2: return Dims{bias_size};
+      case 3: return g.stride;
+      case 4: return g.padding;
+      case 5: return g.dilation;
+      case 6: return output_padding.has_value();
+      case 7: return output_padding.value_or(Dims(g.axes(), 0));
+      default: return g.groups;
+    }
+  }
+};
+
+// Adds the bias to what was just made, and records all.
 template <class OfX, class OfWeight>
 Tensor finish(const Tensor& out, const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias, bool batched,
               const Geometry& g, const std::optional<Dims>& output_padding, OfX of_x, OfWeight of_weight) {
-  Dims others = range_of(1, out.ndim());
-  others[0] = 0;
   if (bias) {
     NoGradGuard guard;
-    Dims shape(others.size(), 1);
+    Dims shape(static_cast<size_t>(out.ndim() - 1), 1);
     shape[0] = -1;
     elementwise_<Add>(out, reshape(*bias, shape));
   }
-  const bool with_bias = bias && bias->requires_grad();
   if (needs_grad(x, weight) || (bias && needs_grad(*bias)))
     record("ConvolutionBackward0", out, {x, weight, bias.value_or(Tensor())},
-           NamedFormula{std::tuple(saved_if(weight.requires_grad(), x), saved_if(x.requires_grad(), weight),
-                                   bias ? bias->shape() : Dims{0}, g.stride, g.padding, g.dilation,
-                                   output_padding.has_value(), output_padding.value_or(Dims(g.axes(), 0)), g.groups),
-                        [with_bias, others, of_x, of_weight](const Tensor& grad, const SavedTensor& x,
-                                                             const SavedTensor& weight, const auto&...) {
-                          return std::vector<Tensor>{
-                              weight.was_saved() && is_gradient_used(0) ? of_x(grad, conj(weight.get())) : Tensor(),
-                              x.was_saved() && is_gradient_used(1) ? of_weight(conj(x.get()), grad) : Tensor(),
-                              with_bias && is_gradient_used(2) ? sum(grad, others) : Tensor()};
-                        },
-                        "input weight bias_sym_sizes_opt stride padding dilation transposed output_padding groups"});
+           ConvolutionFormula<OfX, OfWeight>{saved_if(weight.requires_grad(), x), saved_if(x.requires_grad(), weight),
+                                             g, output_padding, bias ? bias->size(0) : 0, bias && bias->requires_grad(),
+                                             of_x, of_weight});
   return batched ? out : squeeze(out, {0});
 }
 
@@ -518,8 +546,8 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const std::optiona
   g.set_out();
   return finish(
       unrecorded<forward_of>(x, weight, g), x, weight, bias, input.ndim() == x.ndim(), g, {},
-      [g](const Tensor& grad, const Tensor& w) { return recorded_input_gradient(grad, w, g); },
-      [g](const Tensor& x, const Tensor& grad) { return recorded_weight_gradient(x, grad, g); });
+      [](const Tensor& grad, const Tensor& w, const Geometry& g) { return recorded_input_gradient(grad, w, g); },
+      [](const Tensor& x, const Tensor& grad, const Geometry& g) { return recorded_weight_gradient(x, grad, g); });
 }
 
 template <int axes>
@@ -546,8 +574,8 @@ Tensor transposed_convolution(const Tensor& input, const Tensor& weight, const s
   check_bias(bias, weight, weight.size(1) * groups);
   return finish(
       unrecorded<input_gradient>(x, weight, g), x, weight, bias, input.ndim() == x.ndim(), g, more,
-      [g](const Tensor& grad, const Tensor& w) { return recorded(grad, w, g); },
-      [g](const Tensor& x, const Tensor& grad) { return recorded_weight_gradient(grad, x, g); });
+      [](const Tensor& grad, const Tensor& w, const Geometry& g) { return recorded(grad, w, g); },
+      [](const Tensor& x, const Tensor& grad, const Geometry& g) { return recorded_weight_gradient(grad, x, g); });
 }
 
 #define STRIDED_AXES(n) \
