@@ -313,12 +313,16 @@ std::tuple<Tensor, Tensor> max_pool_any(const Tensor& input, const Dims& kernel,
     best = make_view(best, best.layout());  // a result of its own: no view of what was made here
   }
   if (recorded) record_maxima(Names<axes>::max_node, best, x, places);
+  if (axes == 3) {  // also without a batch
+    best = in_order_of(best, x);
+    if (with_places) places = in_order_of(places, x);
+  }
   if (input.ndim() == axes + 1) {
     best = squeeze(best, {0});
     if (places.defined()) places = squeeze(places, {0});
   }
   // As PyTorch: in the order of planes and volumes, and of lines where their places are found.
-  if (axes > 1 ? input.ndim() > 3 : places.defined() && input.ndim() == 3) {
+  if (axes == 2 ? input.ndim() > 3 : axes == 1 && places.defined() && input.ndim() == 3) {
     best = in_order_of(best, input);
     if (with_places) places = in_order_of(places, input);
   }

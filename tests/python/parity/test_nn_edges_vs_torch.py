@@ -210,3 +210,15 @@ def test_ranking_loss_of_integers(margin, reduction):
         return str(made.dtype), made.tolist()
 
     assert loss(strided) == loss(torch)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "bool"])
+@pytest.mark.parametrize("name", [f"adaptive_{kind}_pool{n}d" for kind in ("max", "avg") for n in (1, 2, 3)])
+def test_adaptive_pools_of_integers_are_refused(name, dtype):
+    errors = []
+    for t in (strided, torch):
+        with pytest.raises(NotImplementedError) as caught:
+            x = t.ones([4] * (int(name[-2]) + 2)).to(getattr(t, dtype))
+            getattr(t.nn.functional, name)(x, 3)
+        errors.append(str(caught.value))
+    assert errors[0] == errors[1]

@@ -84,6 +84,17 @@ def test_strides_of_adaptive_maxima_of_a_volume_without_a_batch(size):
     assert strides[0] == strides[1]
 
 
+@pytest.mark.parametrize("channels", [1, 4])
+@pytest.mark.parametrize("n", [2, 3])
+def test_strides_of_maxima_of_a_volume_without_a_batch(n, channels):
+    strides = []
+    for t in (strided, torch):
+        x = t.rand(1, channels, *[6] * n).contiguous(memory_format=t.channels_last if n == 2 else t.channels_last_3d)[0]
+        pool = getattr(t.nn.functional, f"max_pool{n}d")
+        strides.append([pool(x, 2).stride(), *(part.stride() for part in pool(x, 2, return_indices=True))])
+    assert strides[0] == strides[1]
+
+
 @pytest.mark.parametrize("n", [2, 3])
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("dim", range(-3, 2))

@@ -74,6 +74,10 @@ def _target(name, input, output_size, axes):
         raise RuntimeError(
             f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(input.shape)} with dimension {empty} being empty"
         )
+    if not (input.dtype.is_floating_point or input.dtype.is_complex):
+        kernel = name.replace("1d", "2d") + ("_cpu" if axes == 3 else "")  # as PyTorch calls it
+        kind = input.type().rpartition(".")[2].removesuffix("Tensor")
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
     return size
 
 
