@@ -147,6 +147,22 @@ def test_equal_looks_at_every_element(n):
 
 
 @pytest.mark.parametrize("floating", ["float32", "float64"])
+def test_int64_of_32_bits_as_floats(floating):
+    """Rows of numbers of 32 bits, rounded as others are, and with one that has more at each place."""
+    g = np.random.default_rng(7)
+    edges = np.array([-(2**31), 2**31 - 1, 0, -1, 1, 2**24 + 1, -(2**24) - 3, 2**30 + 33])
+    for n in (8, 31, 32, 33, 64, 100):
+        a = np.where(g.random(n) < 0.5, g.choice(edges, n), g.integers(-(2**31), 2**31, n))
+        for at in range(n):
+            for large in (2**31, -(2**31) - 1, 2**32, 2**32 - 1, 2**63 - 1):
+                b = a.copy()
+                b[at] = large
+                got = strided.from_numpy(b).to(getattr(strided, floating)).numpy()
+                assert np.array_equal(got, b.astype(floating)), (n, at, large)
+        assert np.array_equal(strided.from_numpy(a).to(getattr(strided, floating)).numpy(), a.astype(floating))
+
+
+@pytest.mark.parametrize("floating", ["float32", "float64"])
 @pytest.mark.parametrize("length", [1, 3, 4, 5, 4096, 4099])
 def test_int64_and_floats(floating, length):
     """Rounded once, to even; back toward zero, and to the minimum where it does not fit."""
