@@ -137,6 +137,18 @@ def test_flat_functions():
     same(torch.take_along_dim(x.reshape(2, 3), T([5])), [5])
 
 
+@pytest.mark.parametrize("dtype", ["int64", "float64", "float32", "complex64"])
+def test_where_of_rows(dtype):
+    """Rows of every length up to a few vectors, apart; single elements; conditions of bytes that are not 0 and 1."""
+    rng = np.random.default_rng(1)
+    for n in range(20):
+        a, b = (rng.standard_normal((2, 3, n)) * 100).astype(dtype)
+        flags = rng.choice(np.array([0, 0, 0, 1, 2, 128, 255], "uint8"), (3, n + 2))[:, 1 : n + 1]
+        x, y, c = torch.from_numpy(a), torch.from_numpy(b), torch.from_numpy(flags).view(torch.bool)
+        for p, q in ((x, y), (x, y[:1, :1]), (x[1:2, :1], y), (x[:1, :1], y[1:2, :1]), (x, y[1])):
+            same(torch.where(c, p, q), np.where(flags != 0, p.numpy(), q.numpy()))
+
+
 def test_where():
     rng = np.random.default_rng(0)
     a, b = rng.random((5, 7)), rng.random((5, 7))
