@@ -188,3 +188,23 @@ def test_extremes_among_infinities(dtype):
                 assert all(np.array_equal(f(t[r]).numpy(), reference(a[r]), equal_nan=True) for r in range(5))
                 index = t.argmax(1) if f is torch.amax else t.argmin(1)
                 assert np.array_equal(index.numpy(), place(a, 1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_logsumexp_beside_small_exponentials(dtype):
+    """Rows have the same bits beside others whose exponentials are subnormal, zero, infinite or NaN."""
+    g = np.random.default_rng(5)
+    for n in (3, 17, 64, 200, 1000, 5000):
+        a = g.standard_normal((16, n)).astype(dtype)
+        usual = torch.from_numpy(a).logsumexp(1).tolist()
+        for odd in (-95.0, -720.0, -800.0, -math.inf, math.inf, math.nan):
+            b = a.copy()
+            b[3, n // 2], b[11] = odd, odd
+            t = torch.from_numpy(b)
+            got = t.logsumexp(1).tolist()
+            assert all(got[r] == usual[r] for r in range(16) if r not in (3, 11))
+            high = b.max(1, keepdims=True)
+            with np.errstate(all="ignore"):
+                shift = np.where(np.isinf(high), 0, high)
+                want = (np.log(np.exp((b - shift).astype("float64")).sum(1)) + shift[:, 0]).astype(dtype)
+            assert np.allclose(t.logsumexp(1).numpy(), want, rtol=1e-5, equal_nan=True)
