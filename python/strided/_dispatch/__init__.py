@@ -91,12 +91,6 @@ def without_modes() -> Iterator[list[Any]]:
 
 def dispatch(op: ops.OpOverload, args: Any, kwargs: Any) -> Any:
     """What the mode that was entered last makes of an operation; its result if no mode is left."""
-    if _classes is not None and any(getattr(type(a), "_values_are_elsewhere", False) for a in args):
-        return op._run(*args, **kwargs)  # a batch: its rule calls operations with the values
-    if state.modes and state.grad is None and not state.computes and is_grad_enabled():
-        adopted = getattr(state.modes[-1], "_adopted", None)
-        if adopted is not None:
-            args, kwargs = adopted(args, kwargs)
     if _classes is not None:
         found = _classes.objects(args, kwargs)
         if found or _classes.state.taken:
@@ -193,6 +187,8 @@ def _by_the_program() -> bool:
 
 def run_backward(func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
     """A backward pass, in which functions of the user's own are seen as everywhere."""
+    for mode in state.modes:
+        getattr(mode, "_refuse_backward", lambda: None)()
     state.backward += 1
     try:
         with _layer:

@@ -301,16 +301,11 @@ def _(c: Call, x: Tensor, source: Tensor, non_blocking: bool = False) -> Any:
 
 
 # Formulas themselves, in a second pass.
+_alone("threshold_backward", lambda c, g, x, threshold: call("threshold_backward", c.grad, x, threshold))
 _alone("slice_backward", lambda c, g, sizes, dim, start, end, step: call(
     "slice.Tensor", c.grad, dim, start, end, *([step] if step != 1 else [])
 ))  # fmt: skip
 _alone("select_backward", lambda c, g, sizes, dim, index: call("select.int", c.grad, dim, index))
-
-
-@_rule("threshold_backward")
-def _(c: Call, g: Any, x: Tensor, threshold: Any) -> Any:
-    first = call("threshold_backward", c.grad, x, threshold) if c.needs[0] else None
-    return first, call("zeros_like", c.grad) if c.needs[1] else None
 
 
 @_rule("tanh_backward")

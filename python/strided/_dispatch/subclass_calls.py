@@ -133,22 +133,6 @@ _special("get_device")(lambda x: -1 if device_of(x).index is None else device_of
 _special("positive", "resolve_neg", "resolve_conj")(lambda x: x)
 
 
-@_special("_einsum")
-def _einsum(given: Any) -> Any:
-    """A product whose terms are written out: of a rule of vmap."""
-    from .composites_products import _einsum as product
-
-    return product(*given)
-
-
-@_special("_dual")
-def _dual(x: Any) -> Any:
-    """An input of jvp: with a node of its own."""
-    from . import call
-
-    return call("alias", x)
-
-
 def _data_of(name: str, text: str, error: Any = RuntimeError) -> None:
     """What needs the memory: an error for wrappers."""
 

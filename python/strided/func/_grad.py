@@ -139,7 +139,7 @@ def _tensors_only(leaves, message):
 
 
 def _some(leaves, name):
-    if not leaves or (len(leaves) == 1 and leaves[0] is None):
+    if not leaves or leaves == [None]:
         raise RuntimeError(f"{name}: Expected f to be a function that has non-empty output (got output = {leaves})")
 
 

@@ -68,6 +68,8 @@ def test_a_table_replaces_operations():
 def test_what_is_refused():
     with pytest.raises(RuntimeError, match="get value out of a tracing tensor"):
         make_fx(lambda x: x if x.sum() > 0 else -x)(strided.ones(2))
+    with pytest.raises(NotImplementedError, match="make_fx: strided does not record backward passes"):
+        make_fx(lambda x: strided.autograd.grad((x * x).sum(), x))(strided.ones(2, requires_grad=True))
     with pytest.raises(NotImplementedError, match="make_fx: strided .*symbolic"):
         make_fx(strided.exp, tracing_mode="symbolic")(strided.ones(2))
     assert get_proxy_mode() is None and targets(make_fx(strided.exp)(strided.ones(2))) == ["exp.default"]
@@ -118,6 +120,15 @@ def test_export_refuses():
         export(net, (strided.ones(1, 2),))(strided.ones(1, 2))
     with pytest.raises(NotImplementedError, match=r"export.save: strided"):
         strided.export.save(export(net, (strided.ones(1, 2),)), "a")
+
+
+@pytest.mark.parametrize("transform", ["grad", "jacrev", "jacfwd", "hessian"])
+def test_derivatives_inside_are_refused(transform):
+    f = getattr(strided.func, transform)(lambda x: x.sin().sum())
+    with pytest.raises(NotImplementedError, match="does not record backward passes"):
+        make_fx(f)(strided.ones(3))
+    with pytest.raises(NotImplementedError, match="does not record backward passes"):  # an operation without a formula
+        make_fx(strided.func.grad(lambda x: strided.special.erfcx(x).sum()))(strided.ones(3))
 
 
 @pytest.mark.parametrize(

@@ -62,77 +62,17 @@ def _rebuilt(
     return made
 
 
-class _Traced(strided.Tensor):
-    """A tensor of a program that is recorded: its values, and the step that gives it.
-
-    Backward passes arrive at a class of tensors as operations, sums of gradients included; so steps of both passes are
-    recorded alike.
-    """
-
-    _value: Tensor
-    _step: Node
-
-    @staticmethod
-    def __new__(cls, value: Tensor, step: Node) -> _Traced:  # noqa: PYI034
-        made = strided.Tensor._make_wrapper_subclass(
-            cls, value.shape, strides=value.stride(), storage_offset=value.storage_offset(), dtype=value.dtype,
-            device=value.device, requires_grad=value.requires_grad,
-        )  # fmt: skip
-        made._value, made._step = value.detach(), step
-        return made
-
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
-        return repr(self._value)
-
-    @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        # (Nothing is recorded any more.)
-        values, named = tree_map(_value_of, (tuple(args), kwargs or {}))
-        return func(*values, **named)
-
-
-def _value_of(x: Any) -> Any:
-    return x._value if type(x) is _Traced else x
-
-
-class _Constant(strided.autograd.Function):
-    """Leads gradients to a constant of the program."""
-
-    @staticmethod
-    def forward(ctx: Any, constant: Tensor, step: Node) -> _Traced:
-        return _Traced(constant.detach(), step)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        return grad, None
-
-
 class ProxyTorchDispatchMode(TorchDispatchMode):
     """Records each operation as a step of a graph."""
 
     def __init__(self, graph: Graph, table: dict[Any, Callable[..., Any]] | None = None) -> None:
         super().__init__()
         self.graph, self.table = graph, table or {}
-        self.nodes: dict[int, tuple[Any, Node]] = {}  # of constants by identity, which are kept alive for that
-        self.constants: dict[int, _Traced] = {}  # what stands for those that have a gradient
+        self.nodes: dict[int, tuple[Any, Node]] = {}  # of tensors by identity, which are kept alive for that
         self.attributes: dict[str, Tensor] = {}
 
-    def _adopted(self, args: Any, kwargs: Any) -> Any:
-        """The arguments of an operation, with objects of the class for constants that have a gradient."""
-
-        def of(x: Any) -> Any:
-            if not isinstance(x, strided.Tensor) or type(x) is _Traced or not x.requires_grad:
-                return x
-            if id(x) not in self.constants:
-                self.constants[id(x)] = _Constant.apply(x, self.node(x))
-            return self.constants[id(x)]
-
-        return tree_map(of, (tuple(args), kwargs))
-
-    def traced(self, value: Any, node: Node) -> _Traced:
-        """What stands for the tensor in the program."""
-        node.meta["val"] = value.detach().to("meta")
-        return _Traced(value, node)
+    def _refuse_backward(self) -> None:
+        raise NotImplementedError("make_fx: strided does not record backward passes")
 
     def bind(self, value: Any, node: Node) -> None:
         """From now on this step stands for the tensor."""
@@ -141,8 +81,6 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
     def node(self, value: Any) -> Any:
         """The step for a tensor; a constant of the program becomes an attribute. Anything else as it is."""
-        if type(value) is _Traced:
-            return value._step
         if not isinstance(value, strided.Tensor):
             return value
         if id(value) not in self.nodes:
@@ -152,19 +90,6 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
             self.bind(value, self.graph.get_attr(name))
         return self.nodes[id(value)][1]
 
-    def _result(self, made: Any, step: Node, args: Any) -> Any:
-        """A result of a step as the program sees it."""
-        if not isinstance(made, strided.Tensor):
-            return made
-        for a in args:  # a write
-            if a is made:
-                self.bind(made, step)
-                return made
-            if type(a) is _Traced and a._value is made:
-                a._step = step
-                return a
-        return self.traced(made, step)
-
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if func in self.table:
@@ -173,24 +98,20 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         name = func._overloadpacket.__name__
         if name == "lift_fresh":  # a constant
             return func(*args, **kwargs)
-        if name == "_local_scalar_dense" and (type(args[0]) is _Traced or id(args[0]) in self.nodes):
+        if name == "_local_scalar_dense" and id(args[0]) in self.nodes:
             raise RuntimeError(
                 "It appears that you're trying to get value out of a tracing tensor with "
                 f"{func} - erroring out! It's likely that this is caused by data-dependent control flow or similar."
             )
         step = self.graph.call_function(func, *tree_map(self.node, (tuple(args), kwargs)), name=name)
-        values, named = tree_map(_value_of, (tuple(args), kwargs))
-        made = func(*values, **named)
-        targets = (*args, *kwargs.values())
-        if isinstance(made, (tuple, list)):
-            parts = [
-                self._result(part, self.graph.call_function(operator.getitem, (step, i)), targets)
-                if isinstance(part, strided.Tensor)
-                else part
-                for i, part in enumerate(made)
-            ]
-            return type(made)._make(parts) if hasattr(made, "_make") else type(made)(parts)
-        return self._result(made, step, targets)
+        result = func(*args, **kwargs)
+        if isinstance(result, strided.Tensor):
+            self.bind(result, step)
+        elif isinstance(result, (tuple, list)):
+            for i, part in enumerate(result):
+                if isinstance(part, strided.Tensor):
+                    self.bind(part, self.graph.call_function(operator.getitem, (step, i)))
+        return result
 
 
 def get_proxy_mode() -> ProxyTorchDispatchMode | None:
@@ -235,8 +156,7 @@ def make_fx(
         tracing_mode: "real" or "fake"; f runs with the tensors that are given, either way.
 
     Raises:
-        NotImplementedError: tracing_mode="symbolic"; a backward pass inside f that meets an operation without a
-            formula (docs/dispatch.md), or that was made outside of f.
+        NotImplementedError: tracing_mode="symbolic"; a backward pass inside f.
         RuntimeError: the number in a tensor decides what f does.
 
     >>> program = strided.fx.experimental.proxy_tensor.make_fx(lambda x: x.relu() * 2)(strided.ones(2))
@@ -257,12 +177,12 @@ def make_fx(
         graph = Graph()
         mode = ProxyTorchDispatchMode(graph, decomposition_table)
         leaves, in_spec = tree_flatten((args, {}))
-        given = []
         for name, leaf in zip(_names(f, args), leaves):
             node = graph.placeholder(name)
-            given.append(mode.traced(leaf, node) if isinstance(leaf, strided.Tensor) else leaf)
+            if isinstance(leaf, strided.Tensor):
+                mode.bind(leaf, node)
         with mode:
-            result = f(*tree_unflatten(given, in_spec)[0])
+            result = f(*args)
         return finished(mode, result, in_spec, getattr(f, "__name__", type(f).__name__))
 
     return record
