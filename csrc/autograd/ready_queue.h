@@ -1,5 +1,6 @@
 // The nodes that gradients have arrived at and that have not run yet, newest first. A leaf has the number of the first
-// node that used it, and runs right after it; leaves of one number run in the order in which their last gradients arrived.
+// node that used it, and runs right after it; leaves of one number run in the order in which their last gradients
+// arrived.
 #pragma once
 
 #include <algorithm>

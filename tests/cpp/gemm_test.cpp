@@ -240,8 +240,9 @@ TYPED_TEST(Gemm, EmptyDimensions) {
 
 TYPED_TEST(Gemm, BatchesAreTheSingleProducts) {
   using T = TypeParam;
-  const int64_t shapes[][3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3},    {4, 4, 4},    {8, 8, 8},  {4, 4, 7},
-                               {5, 3, 4}, {8, 8, 8}, {16, 16, 16}, {33, 20, 17}, {40, 1, 50}};
+  const int64_t shapes[][3] = {{1, 1, 1},   {2, 2, 2},   {3, 3, 3},   {4, 4, 4},    {8, 8, 8},
+                               {4, 4, 7},   {5, 3, 4},   {8, 8, 8},   {16, 16, 16}, {33, 20, 17},
+                               {40, 1, 50}, {30, 1, 20}, {1, 30, 20}, {9, 1, 9},    {1, 7, 30}};
   const int64_t batch = 37;
   for (const NamedKernels& set : kernels_of(dtype_of<T>)) {
     std::mt19937 rng(19);

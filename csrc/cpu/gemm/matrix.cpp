@@ -5,6 +5,13 @@
 namespace strided {
 inline namespace STRIDED_ISA {
 
+// linalg calls these.
+using LinalgGemm = void(int64_t, int64_t, int64_t, Matrix, Matrix, Matrix, const void*, const void*);
+template LinalgGemm gemm<float, PackedProducts<float>>;
+template LinalgGemm gemm<double, PackedProducts<double>>;
+template LinalgGemm gemm<Complex<float>, PackedProducts<Complex<float>>>;
+template LinalgGemm gemm<Complex<double>, PackedProducts<Complex<double>>>;
+
 void fill_matrix(KernelTable& kernels) {
   set_gemm<float>(kernels, DType::Float32);
   set_gemm<double>(kernels, DType::Float64);

@@ -1,5 +1,7 @@
-"""The names of PyTorch's module that need no compiler. Its compilers take the arguments of a function as one list, which
-the function may empty; a function of that form has ``_boxed_call`` set.
+"""The names of PyTorch's module that need no compiler.
+
+Its compilers take the arguments of a function as one list, which the function may empty; a function of that form has
+``_boxed_call`` set.
 """
 
 from __future__ import annotations

@@ -136,6 +136,23 @@ def test_middle_sizes(dtype, m, k, n):
     check(a @ outside[:, 8 : n + 8], na @ nb, dtype, k)
 
 
+# Blocks of threads end in the middle of panels, whose columns are then written one by one.
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("m, k, n", [(520, 200, 333), (90, 70, 1000), (64, 300, 41)])
+def test_sums_of_products_have_the_same_bits_for_any_number_of_threads(dtype, m, k, n):
+    a, b, c = (sample(shape, dtype, i)[0] for i, shape in enumerate([(m, k), (k, n), (m, n)]))
+    a = a.t().contiguous().t()
+    threads = torch.get_num_threads()
+    results = []
+    for count in (1, 2, 3):
+        torch.set_num_threads(count)
+        results.append(torch.addmm(c, a, b, alpha=0.3, beta=0.7))
+    torch.set_num_threads(threads)
+    assert torch.equal(results[0], results[1]) and torch.equal(results[0], results[2])
+    narrow = torch.addmm(c[:, :1], a, b[:, :1], alpha=0.3, beta=0.7)
+    check(narrow, 0.7 * wide(c)[:, :1] + 0.3 * (wide(a) @ wide(b)[:, :1]), dtype, k)
+
+
 def layouts(x):
     """Views with the values of x, laid out in every way there is."""
     yield "contiguous", x
