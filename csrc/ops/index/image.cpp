@@ -380,7 +380,9 @@ Tensor adaptive_avg_pool(const Tensor& x, const Dims& sizes) {
 
 template <int axes>
 std::tuple<Tensor, Tensor> adaptive_max_pool(const Tensor& x, const Dims& sizes, bool with_places) {
-  if (!can_pool(x, sizes) || lies_channels_last(x) || has_channels_last(x)) return {};
+  if (!can_pool(x, sizes)) return {};
+  const Tensor batch = axes == 3 && x.ndim() == 4 ? unsqueeze(x, 0) : x;  // a volume has not the order of images
+  if (lies_channels_last(batch) || has_channels_last(batch)) return {};
   const std::optional<Dims> kernel = equal_windows(x, sizes);
   if (!with_places && std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; })) {
     Dims shape, rows;

@@ -73,13 +73,19 @@ def test_strides(name, n):
     assert strides[0] == strides[1]
 
 
-@pytest.mark.parametrize("size", [2, 3])
-def test_strides_of_adaptive_maxima_of_a_volume_without_a_batch(size):
-    """Its shape is that of images, whose order of axes it does not get."""
+@pytest.mark.parametrize("size", [1, 2, 3, 6])
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("whole", [False, True])
+def test_strides_of_adaptive_maxima_of_a_volume_without_a_batch(whole, channels, size):
+    """Neither the order of images, whose shape it has, nor that of the batch that it is from."""
     strides = []
     for t in (strided, torch):
-        x = t.arange(2.0 * 4 * 6 * 8).reshape(2, 4, 6, 8).contiguous(memory_format=t.channels_last)
-        made = t.nn.functional.adaptive_max_pool3d(x, size, return_indices=True)
+        if whole:
+            x = t.rand(channels, 4, 6, 8).contiguous(memory_format=t.channels_last)
+        else:
+            x = t.rand(1, channels, 4, 6, 8).contiguous(memory_format=t.channels_last_3d)[0]
+        pool = t.nn.functional.adaptive_max_pool3d
+        made = (pool(x, size), *pool(x, size, return_indices=True))
         strides.append([part.stride() for part in made])
     assert strides[0] == strides[1]
 
