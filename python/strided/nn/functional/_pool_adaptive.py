@@ -74,7 +74,9 @@ def _target(name, input, output_size, axes):
         raise RuntimeError(
             f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(input.shape)} with dimension {empty} being empty"
         )
-    if not (input.dtype.is_floating_point or input.dtype.is_complex):
+    # As PyTorch, whose means of lines and planes do not look at the dtype where there is nothing to compute.
+    empty = "avg" in name and axes < 3 and 0 in (*input.shape[:-axes], *size)
+    if not (input.dtype.is_floating_point or empty):
         kernel = name.replace("1d", "2d") + ("_cpu" if axes == 3 else "")  # as PyTorch calls it
         kind = input.type().rpartition(".")[2].removesuffix("Tensor")
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
@@ -88,7 +90,7 @@ _NODES = {1: "SqueezeBackward1", 2: "AdaptiveAvgPool2DBackward0", 3: "AdaptiveAv
 def _adaptive_avg_pool(axes, input, output_size):
     name = f"adaptive_avg_pool{axes}d"
     whole = output_size in (1, (1,) * axes, [1] * axes)
-    if whole and input.ndim in (axes + 1, axes + 2) and (input.dtype.is_floating_point or input.dtype.is_complex):
+    if whole and input.ndim in (axes + 1, axes + 2):
         made = input.mean(list(range(-axes, 0)), keepdim=True)  # of nothing: NaN
         return in_order_of(made, input) if axes > 1 else _C._shown_as("SqueezeBackward1", made)
     size = _target(name, input, output_size, axes)
@@ -150,7 +152,7 @@ def _uneven_max_pool(axes, input, size):
 def _adaptive_max_pool(axes, input, output_size):
     """Maxima and their places."""
     size = _target(f"adaptive_max_pool{axes}d", input, output_size, axes)
-    if input.dtype.is_floating_point and (kernel := _even_windows(input, size)):
+    if kernel := _even_windows(input, size):
         made = _max_pool(f"max_pool{axes}d", input, kernel, None, 0, 1, False, True)
     else:
         made = _uneven_max_pool(axes, input, size)
