@@ -90,7 +90,21 @@ def test_tangents_of_largest_rows_and_of_padding():
 
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
-@pytest.mark.parametrize("starts", [[0, 3, 2], [0, -1]])
-def test_bags_that_end_before_they_begin(starts, mode):
-    with pytest.raises(RuntimeError, match="embedding_bag: offsets must not decrease, got"):
-        F.embedding_bag(strided.tensor([0, 1, 2, 3]), strided.ones(4, 2), strided.tensor(starts), mode=mode)
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(
+    ("starts", "pair"),
+    [
+        ([0, 3, 2], r"offsets\[1\] is 3 and offsets\[2\] 2"),
+        ([0, -1], r"offsets\[0\] is 0 and offsets\[1\] -1"),
+        ([0] * 1000 + [3, 2, 1], r"offsets\[1000\] is 3 and offsets\[1001\] 2"),
+    ],
+)
+def test_bags_that_end_before_they_begin(starts, pair, last, mode):
+    with pytest.raises(RuntimeError, match=f"embedding_bag: offsets must not decrease, but {pair}$"):
+        F.embedding_bag(
+            strided.tensor([0, 1, 2, 3]),
+            strided.ones(4, 2),
+            strided.tensor(starts),
+            mode=mode,
+            include_last_offset=last,
+        )

@@ -210,9 +210,14 @@ def _bags(input, offsets, include_last_offset):
     try:
         return strided.arange(len(starts), device=input.device).repeat_interleave(lengths), len(starts)
     except RuntimeError:
-        if not bool((lengths < 0).any()):
+        wrong = (lengths < 0).nonzero()
+        if not len(wrong):
             raise
-        raise RuntimeError(f"embedding_bag: offsets must not decrease, got {offsets.tolist()}") from None
+        i = int(wrong[0])
+        raise RuntimeError(
+            f"embedding_bag: offsets must not decrease, but offsets[{i}] is {int(starts[i])} and "
+            f"offsets[{i + 1}] {int(ends[i])}"
+        ) from None
 
 
 def _equal_bags(input, weight, scale_grad_by_freq, mode, factors, sparse):
