@@ -99,6 +99,9 @@ def _shell(shape, dtype):
 class OnlyOne(RuntimeError):
     """Of what works for one sample only. Derivatives by inputs that do not vary are tried without the batch."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RuntimeError, *super().__reduce__()[1:]  # the class that the name below stands for
+
 
 # As users see it.
 OnlyOne.__module__, OnlyOne.__name__, OnlyOne.__qualname__ = "builtins", "RuntimeError", "RuntimeError"

@@ -1,5 +1,7 @@
 """Derivatives by inputs that are the same for all samples of a vmap: the function may ask for their values."""
 
+import pickle
+
 import pytest
 import strided
 from strided.func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
@@ -110,3 +112,11 @@ def test_batched_vectors_of_a_function_that_draws():
 def test_what_varies_is_not_asked(of):
     with pytest.raises(RuntimeError, match="data-dependent control flow|calling .item"):
         vmap(of)(V)
+
+
+def test_an_error_of_the_batch_is_pickled_as_what_it_is_called():
+    with pytest.raises(RuntimeError, match="calling .item") as caught:
+        vmap(lambda v: v.sum().item())(V)
+    back = pickle.loads(pickle.dumps(caught.value))
+    assert type(back) is RuntimeError
+    assert back.args == caught.value.args
