@@ -185,6 +185,14 @@ Generator& default_generator(Device device) {
   return *found;
 }
 
+std::vector<Generator*> default_generators() {
+  std::vector<Generator*> all{&default_generator()};
+  const std::lock_guard<std::mutex> lock(making);
+  for (auto& generator : accelerators)
+    if (generator) all.push_back(generator.get());
+  return all;
+}
+
 void seed_accelerators(uint64_t seed) {
   const std::lock_guard<std::mutex> lock(making);
   accelerator_seed = seed;

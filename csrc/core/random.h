@@ -104,6 +104,8 @@ class GeneratorLock {
 // The generator of functions that are given none: the CPU's is seeded by the operating system, those of accelerators
 // with kDefaultSeed, as PyTorch's are.
 Generator& default_generator(Device device = {});
+// The CPU's, and those of accelerators that somebody has asked for.
+std::vector<Generator*> default_generators();
 // Seeds those of all accelerators, also of ones that nobody has used yet.
 void seed_accelerators(uint64_t seed);
 

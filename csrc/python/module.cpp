@@ -241,6 +241,14 @@ PYBIND11_MODULE(checked, m) {
       "default_generator",
       [](py::handle device) -> Generator& { return default_generator(resolve_device(to_device(device.ptr()))); },
       py::arg("device") = "cpu", py::return_value_policy::reference);
+  m.def(
+      "default_generators",
+      [] {
+        py::list all;
+        for (Generator* g : default_generators()) all.append(py::cast(g, py::return_value_policy::reference));
+        return all;
+      },
+      "The CPU's, and those of accelerators that somebody has asked for.");
   refuse_bare_new(m.attr("Generator"));
   m.def("seed_accelerators",
         [](py::handle seed) { seed_accelerators(static_cast<uint64_t>(to_scalar(seed.ptr()).to_int())); });

@@ -56,6 +56,31 @@ def set_rng_state(new_state: Tensor) -> None:
     default_generator.set_state(new_state)
 
 
+class States:
+    """Where the default generators of all devices stand, to draw the same numbers again."""
+
+    def __init__(self) -> None:
+        self._of = [(g, g.get_state()) for g in _C.default_generators()]
+
+    def put_back(self) -> None:
+        known = {g.device for g, _ in self._of}
+        for generator, state in self._of:
+            generator.set_state(state)
+        for generator in _C.default_generators():
+            if generator.device not in known:  # made since then, at the beginning of its numbers
+                generator.manual_seed(generator.initial_seed())
+
+    @contextlib.contextmanager
+    def again(self) -> Iterator[None]:
+        """Context that begins at these states, and after which the generators stand where they stood before."""
+        now = States()
+        self.put_back()
+        try:
+            yield
+        finally:
+            now.put_back()
+
+
 @contextlib.contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
     """Context after which the default generator is in the state it had before."""

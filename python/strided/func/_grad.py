@@ -14,6 +14,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from .. import _C, _dispatch
+from .._functions.random import States
 from ..autograd.grad_mode import enable_grad
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 from ._batched import NO_REQUIRES_GRAD, BatchedTensor, OnlyOne, Tensor, batched, expanded, running, union
@@ -48,18 +49,18 @@ def _backward(*args: Any) -> Any:
 
 
 def _for_the_batch(of: Callable[[Any, Any], Any], leaves: Any) -> Any:
-    """of(levels of the inputs, None) for all vmaps that run; else of((), the error), where no input varies."""
+    """of(levels of the inputs, None) for all vmaps that run; else of((), the error's text), where no input varies."""
     levels = running()
     if not levels:
         return of(levels, None)
-    random = _C.default_generator().get_state()
+    random = States()
     try:
         return of(levels, None)
     except OnlyOne as error:
         if union(leaves):
             raise
-        met = error
-    _C.default_generator().set_state(random)
+        met = str(error)  # not the error, whose traceback holds the first call's tensors
+    random.put_back()
     return of((), met)
 
 
@@ -69,10 +70,11 @@ def _for_the_batch(of: Callable[[Any, Any], Any], leaves: Any) -> Any:
 class Inputs:
     """The inputs that a function is differentiated by: plain tensors with an axis for each of the levels.
 
-    `met` is what the function met when it was called for a batch (Note [Inputs that do not vary]).
+    `met` is the text of the error that the function met when it was called for a batch (Note [Inputs that do not
+    vary]).
     """
 
-    def __init__(self, leaves: Any, levels: tuple[Level, ...], met: OnlyOne | None = None) -> None:
+    def __init__(self, leaves: Any, levels: tuple[Level, ...], met: str | None = None) -> None:
         for x in leaves:
             if not isinstance(x, Tensor):
                 raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
@@ -92,7 +94,7 @@ class Inputs:
     def outputs(self, leaves: Any) -> list[Tensor]:
         """Results of the function as plain tensors."""
         if self.met is not None and union(leaves):
-            raise self.met
+            raise OnlyOne(self.met)
         return [expanded(y, self.levels) for y in leaves]
 
     def along(self, vectors: Any) -> list[Tensor]:
@@ -274,7 +276,7 @@ def _vjp(func: Any, primals: Any, has_aux: bool, levels: Any, met: Any = None) -
     """vjp by inputs of these levels."""
     leaves, spec = tree_flatten(primals)
     inputs = Inputs(leaves, levels, met)
-    random = _C.default_generator().get_state()
+    random = States()
     with enable_grad():
         result, aux = _pair(func(*tree_unflatten(inputs.leaves, spec)), has_aux, "vjp(f, *primals)")
         outputs, structure = tree_flatten(result)
@@ -303,20 +305,17 @@ def _vjp(func: Any, primals: Any, has_aux: bool, levels: Any, met: Any = None) -
                 )
         if any(level not in inputs.levels for level in union(given)):
             # The batch of the cotangents began after the function was called: it is called once more, for the batch.
-            state = _C.default_generator().get_state()
-            _C.default_generator().set_state(random)
             try:
 
                 def values(*xs: Any) -> Any:
                     return _pair(func(*xs), has_aux, "vjp(f, *primals)")[0]
 
-                _, again = _vjp(values, primals, False, running())
-                return again(*cotangents)
+                with random.again():
+                    _, again = _vjp(values, primals, False, running())
+                    return again(*cotangents)
             except OnlyOne:
                 if inputs.levels:
                     raise
-            finally:
-                _C.default_generator().set_state(state)
             ys = given
         else:
             ys = inputs.along(given)

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from .. import _C
+from .._functions.random import States
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from ._batched import BatchedTensor, Level, Tensor, batched, entered, numbered
 
@@ -199,12 +200,12 @@ def _out_dims(func, outputs, structure, out_dims, level):
 
 def _in_chunks(func, leaves, dims, spec, size, out_dims, randomness, chunk_size, kwargs):
     parts, structure = [], None
-    state = _C.default_generator().get_state() if randomness == "same" else None
+    random = States() if randomness == "same" else None
     for start in range(0, size, chunk_size):
         n = min(chunk_size, size - start)
         rows = [x if d is None else x.narrow(d, start, n) for x, d in zip(leaves, dims)]
-        if state is not None:
-            _C.default_generator().set_state(state)
+        if random is not None:
+            random.put_back()
         outputs, structure = tree_flatten(_run(func, rows, dims, spec, n, out_dims, randomness, kwargs))
         parts.append(outputs)
     found = _broadcast_to_and_flatten(out_dims[0] if isinstance(out_dims, tuple) and len(out_dims) == 1 and

@@ -105,28 +105,6 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
     yield
 
 
-class _RandomState:
-    """Where the default generators stand, to draw the same numbers again."""
-
-    def __init__(self) -> None:
-        self._cpu = _random.get_rng_state()
-        self._cuda = cuda.get_rng_state_all() if cuda.is_initialized() else None
-
-    def _put_back(self) -> None:
-        _random.set_rng_state(self._cpu)
-        if self._cuda is not None:
-            cuda.set_rng_state_all(self._cuda)
-
-    @contextlib.contextmanager
-    def again(self) -> Iterator[None]:
-        now = _RandomState()
-        self._put_back()
-        try:
-            yield
-        finally:
-            now._put_back()
-
-
 def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
     """The numbers of the CUDA devices of the tensors among the arguments, and the states of their random generators."""
     devices: list[int] = []
@@ -219,7 +197,7 @@ class CheckpointFunction(Function):
     @staticmethod
     def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
         ctx.run_function = run_function
-        ctx.random = _RandomState() if preserve_rng_state else None
+        ctx.random = _random.States() if preserve_rng_state else None
         ctx.casts, ctx.around = _again(), _around.contexts
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, _C.Tensor)]
         ctx.others = [None if isinstance(a, _C.Tensor) else a for a in args]
@@ -311,7 +289,7 @@ def checkpoint(
     frame = _Frame(
         lambda: function(*args, **kwargs),
         second,
-        _RandomState() if preserve else None,
+        _random.States() if preserve else None,
         early,
         determinism_check == "default",
     )

@@ -1,9 +1,14 @@
 """Derivatives by inputs that are the same for all samples of a vmap: the function may ask for their values."""
 
+import gc
 import pickle
+import weakref
+from types import SimpleNamespace
 
 import pytest
 import strided
+from strided import _C
+from strided._functions.random import States
 from strided.func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 
 P = strided.tensor([-1.0, 0.25, 1.5], dtype=strided.float64)
@@ -112,6 +117,67 @@ def test_batched_vectors_of_a_function_that_draws():
 def test_what_varies_is_not_asked(of):
     with pytest.raises(RuntimeError, match="data-dependent control flow|calling .item"):
         vmap(of)(V)
+
+
+def test_generators_of_all_devices_are_set_back(monkeypatch):
+    """For both calls the numbers are the same. A generator of the CPU stands for that of a device."""
+    of_device = strided.Generator().manual_seed(1)
+    monkeypatch.setattr(_C, "default_generators", lambda: [_C.default_generator(), of_device])
+    drawn = []
+
+    def f(x):
+        drawn.append((strided.rand(3).tolist(), strided.rand(3, generator=of_device).tolist()))
+        return x * x.max().item()
+
+    vmap(lambda v: jvp(f, (P,), (v,))[1], randomness="same")(V)
+    assert len(drawn) == 2
+    assert drawn[0] == drawn[1]
+    drawn.clear()
+    vmap(vjp(f, P)[1], randomness="same")(V)
+    assert len(drawn) == 2
+    assert drawn[0] == drawn[1]
+
+
+def test_a_generator_that_the_first_call_made_begins_anew(monkeypatch):
+    generators = [_C.default_generator()]
+    monkeypatch.setattr(_C, "default_generators", lambda: generators)
+    states = States()
+    made = SimpleNamespace(device="cuda:0", initial_seed=lambda: 5, manual_seed=lambda seed: seeds.append(seed))
+    seeds = []
+    generators.append(made)
+    states.put_back()
+    assert seeds == [5]
+
+
+def test_default_generators():
+    assert _C.default_generators()[0] is _C.default_generator()
+
+
+@pytest.mark.parametrize("of", [lambda f, v: jvp(f, (P,), (v,))[1], lambda f, v: vjp(f, P)[1]])
+def test_nothing_of_the_first_call_stays(of):
+    """Its tensors go with it, not when cycles are looked for."""
+    alive, kept = [], []
+
+    class Held:
+        pass
+
+    def f(x):
+        held = Held()
+        alive.append(weakref.ref(held))
+        return x * x.max().item()
+
+    def of_one(v):
+        made = of(f, v)
+        kept.append(made)
+        return v
+
+    gc.collect()
+    gc.disable()
+    try:
+        vmap(of_one)(V)
+        assert [r() for r in alive] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_an_error_of_the_batch_is_pickled_as_what_it_is_called():
