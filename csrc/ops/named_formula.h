@@ -3,7 +3,7 @@
 // gradient in the formula's call, and are kept once. Their names are one text, which is read when somebody asks.
 //   return record(
 //       "FlipBackward0", out, x,
-//       NamedFormula{std::tuple(dims), [](const Tensor& g, const Dims& dims) { return flip(g, dims); }, "dims"});
+//       NamedFormula{std::tuple{dims}, [](const Tensor& g, const Dims& dims) { return flip(g, dims); }, "dims"});
 // Axes and indices are kept as the user gave them, so that they are shown as in PyTorch. When the graph is freed, the
 // tensors among the values go, and the formula with what it captured; the other values stay.
 #pragma once

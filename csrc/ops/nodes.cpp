@@ -3,9 +3,11 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 
 #include "base/parallel.h"
 #include "ops/copy.h"
@@ -65,6 +67,30 @@ std::vector<Argument> arguments_of(std::string_view text) {
   return out;
 }
 
+// The names by which operands are shown: PyTorch's.
+std::vector<std::string> operand_names(const OpDef& op) {
+  std::vector<std::string> names;
+  for (Argument& each : arguments_of(op.info->operands ? op.info->operands : "input, other"))
+    names.push_back(each.name == "input" ? "self" : std::move(each.name));
+  return names;
+}
+// Operands are saved in the order of their names, as in PyTorch: hooks of the user see it.
+using Places = std::array<uint8_t, ElementwiseNode::kMaxArity>;
+const Places& saving_order(const OpDef& op) {
+  static const std::vector<Places> orders = [] {
+    std::vector<Places> made(static_cast<size_t>(num_elementwise_ops()));
+    for (int id = 0; id < num_elementwise_ops(); ++id) {
+      const OpDef& each = op_def(id);
+      const std::vector<std::string> names = operand_names(each);
+      Places& places = made[static_cast<size_t>(id)];
+      std::iota(places.begin(), places.end(), uint8_t{0});
+      std::sort(places.begin(), places.begin() + each.arity, [&](int a, int b) { return names[a] < names[b]; });
+    }
+    return made;
+  }();
+  return orders[static_cast<size_t>(op.id)];
+}
+
 bool is_steady(int id) { return is_one_of(id, List<Relu, Hardtanh, Threshold, Softshrink, Hardshrink>{}); }
 
 }  // namespace
@@ -76,7 +102,9 @@ ElementwiseNode::ElementwiseNode(const OpDef& op, const Operand* in, const doubl
   }
   if (saves_inputs(op.info->saves)) {
     const unsigned reads = operands_read();
-    for (int i = 0; i < op.arity; ++i) {
+    const Places& order = saving_order(op);
+    for (int k = 0; k < op.arity; ++k) {
+      const int i = order[k];
       if (!is_tensor_[i]) scalar_[i] = in[i].scalar;
       else if (reads >> i & 1) in_[i] = SavedTensor(*in[i].tensor);
     }
@@ -137,15 +165,14 @@ std::vector<ElementwiseNode::Shown> ElementwiseNode::shown() const {
   if (saves_inputs(info.saves)) {
     unsigned reads = 0;
     for (int i = 0; i < op_.arity; ++i) reads |= op_.reads[i];
-    const std::vector<Argument> operands = arguments_of(info.operands ? info.operands : "input, other");
+    std::vector<std::string> names = operand_names(op_);
     for (int i = 0; i < op_.arity; ++i) {
       if (!(reads >> i & 1)) continue;
-      std::string name = operands[i].name == "input" ? "self" : operands[i].name;
       SavedValue number;
       if (!is_tensor_[i])
         number = info.operands ? SavedValue(scalar_[i])
                                : SavedValue(full(Dims(), scalar_[i], scalar_[i].dtype(DType::Float64)));
-      out.push_back({std::move(name), in_[i].was_saved() ? &in_[i] : nullptr, std::move(number)});
+      out.push_back({std::move(names[i]), in_[i].was_saved() ? &in_[i] : nullptr, std::move(number)});
     }
   }
   if (out_.was_saved()) out.push_back({"result", &out_, {}});

@@ -101,7 +101,7 @@ Tensor scatter_number(const Tensor& self, int64_t dim, const Tensor& index, cons
                             : g * conj(scatter(ones(g.shape(), g.dtype(), g.device()), dim, at.get(), value, reduce));
   };
   return record_inplace("ScatterBackward1", self, std::vector<Tensor>{self},
-                        NamedFormula{std::tuple(dim, SavedTensor(index)), std::move(formula), "dim index"});
+                        NamedFormula{std::tuple{dim, SavedTensor(index)}, std::move(formula), "dim index"});
 }
 
 // Gradients of reductions by index.
@@ -276,7 +276,7 @@ Tensor gather_along(const Tensor& self, int64_t dim, const Tensor& index, bool w
     return scatter_add_along_(zeros(shape, g.dtype(), g.device()), dim, at.get(), g, wrap);
   };
   return record("GatherBackward0", out, self,
-                NamedFormula{std::tuple(dim, SavedTensor(index)), std::move(formula), "dim index"});
+                NamedFormula{std::tuple{dim, SavedTensor(index)}, std::move(formula), "dim index"});
 }
 
 Tensor scatter_add_along_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, bool wrap) {
@@ -293,7 +293,7 @@ Tensor scatter_add_along_(const Tensor& self, int64_t dim, const Tensor& index, 
   };
   return record_inplace(
       "ScatterAddBackward0", self, std::vector<Tensor>{self, src},
-      NamedFormula{std::tuple(dim, saved_if(src.requires_grad(), index)), std::move(formula), "dim index"});
+      NamedFormula{std::tuple{dim, saved_if(src.requires_grad(), index)}, std::move(formula), "dim index"});
 }
 
 }  // namespace
@@ -336,7 +336,7 @@ Tensor scatter_(const Tensor& self, int64_t dim, const Tensor& index, Operand sr
                                wants_src ? taken_back(g, dim, at, shape) : Tensor()};
   };
   return record_inplace("ScatterBackward0", self, std::vector<Tensor>{self, source},
-                        NamedFormula{std::tuple(dim, SavedTensor(index)), std::move(formula), "dim index"});
+                        NamedFormula{std::tuple{dim, SavedTensor(index)}, std::move(formula), "dim index"});
 }
 
 Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, Operand src,
@@ -424,7 +424,7 @@ Tensor put_(const Tensor& self, const Tensor& index, const Tensor& source, bool 
   };
   return record_inplace(
       "PutBackward0", self, {self, source},
-      NamedFormula{std::tuple(accumulate, SavedTensor(index)), std::move(formula), "accumulate index"});
+      NamedFormula{std::tuple{accumulate, SavedTensor(index)}, std::move(formula), "accumulate index"});
 }
 
 Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {

@@ -240,7 +240,7 @@ Tensor index_as(const char* node, const Tensor& self, const Indices& indices, bo
   };
   return shown_as(
       node, record("IndexBackward0", out, self,
-                   NamedFormula{std::tuple(self.shape(), SavedIndices(indices)), formula, "self_sym_sizes indices"}));
+                   NamedFormula{std::tuple{self.shape(), SavedIndices(indices)}, formula, "self_sym_sizes indices"}));
 }
 
 Tensor index_put_(const Tensor& self, const Indices& indices, const Tensor& values, bool accumulate) {
@@ -284,7 +284,7 @@ Tensor index_put_(const Tensor& self, const Indices& indices, const Tensor& valu
   };
   return record_inplace(
       "IndexPutBackward0", self, std::vector<Tensor>{self, values},
-      NamedFormula{std::tuple(accumulate, SavedIndices(indices)), std::move(formula), "accumulate indices"});
+      NamedFormula{std::tuple{accumulate, SavedIndices(indices)}, std::move(formula), "accumulate indices"});
 }
 
 Tensor index_put(const Tensor& self, const Indices& indices, const Tensor& values, bool accumulate) {

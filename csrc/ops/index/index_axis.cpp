@@ -59,7 +59,7 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
     return index_add_(zeros(shape, g.dtype(), g.device()), dim, index.get(), g, 1);
   };
   return record("IndexSelectBackward0", out, self,
-                NamedFormula{std::tuple(self.shape(), dim, SavedTensor(index)), formula, "self_sym_sizes dim index"});
+                NamedFormula{std::tuple{self.shape(), dim, SavedTensor(index)}, formula, "self_sym_sizes dim index"});
 }
 
 Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx,
@@ -118,7 +118,7 @@ Tensor index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Te
   };
   return record_inplace(
       "IndexAddBackward0", self, std::vector<Tensor>{self, source},
-      NamedFormula{std::tuple(dim, saved_if(source.requires_grad(), index)), std::move(formula), "dim index"});
+      NamedFormula{std::tuple{dim, saved_if(source.requires_grad(), index)}, std::move(formula), "dim index"});
 }
 
 Tensor index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
@@ -165,7 +165,7 @@ Tensor index_copy_(const Tensor& self, int64_t dim, const Tensor& index, const T
     return std::vector<Tensor>{to_self, to_source};
   };
   return record_inplace("IndexCopyBackward0", self, std::vector<Tensor>{self, source},
-                        NamedFormula{std::tuple(dim, SavedTensor(index)), std::move(formula), "dim index"});
+                        NamedFormula{std::tuple{dim, SavedTensor(index)}, std::move(formula), "dim index"});
 }
 
 Tensor index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {

@@ -69,7 +69,7 @@ Tensor record_masked_fill(const char* node, const Tensor& out, const Tensor& sel
     if (wants_value) to_value = masked(g, at);  // the engine sums it
     return std::vector<Tensor>{to_self, to_value};
   };
-  auto formula = NamedFormula{std::tuple(SavedTensor(mask)), std::move(gradients), "mask"};
+  auto formula = NamedFormula{std::tuple{SavedTensor(mask)}, std::move(gradients), "mask"};
   if (out.impl() == self.impl()) return record_inplace(node, self, {self, source}, std::move(formula));
   return record(node, out, std::vector<Tensor>{self, source}, std::move(formula));
 }
@@ -162,7 +162,7 @@ Tensor where(const Tensor& given, Operand input, Operand other) {
     return std::vector<Tensor>{to_a, to_b};
   };
   return record("WhereBackward0", out, std::vector<Tensor>{a, b},
-                NamedFormula{std::tuple(SavedTensor(condition)), std::move(formula), "condition"});
+                NamedFormula{std::tuple{SavedTensor(condition)}, std::move(formula), "condition"});
 }
 
 std::vector<Tensor> where(const Tensor& condition) { return nonzero_tuple(condition); }

@@ -196,7 +196,7 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<bool> b
     return product ? gradients_by_product(g, x1, x2, out) : gradients_by_differences(g, x1, x2, out, p);
   };
   return record("CdistBackward0", out, {x1, x2},
-                NamedFormula{std::tuple(p, SavedTensor(x1), SavedTensor(x2), SavedTensor::output(out)),
+                NamedFormula{std::tuple{p, SavedTensor(x1), SavedTensor(x2), SavedTensor::output(out)},
                              std::move(formula), "p x1 x2 result"});
 }
 
@@ -256,7 +256,7 @@ Tensor pdist(const Tensor& x, double p) {
   };
   return record(
       "PdistBackward0", out, x,
-      NamedFormula{std::tuple(p, SavedTensor(x), SavedTensor::output(out)), std::move(formula), "p self result"});
+      NamedFormula{std::tuple{p, SavedTensor(x), SavedTensor::output(out)}, std::move(formula), "p self result"});
 }
 
 // ---------------------------------------------------------------- renorm
@@ -276,7 +276,7 @@ struct Renorm {
   }
   auto formula(const SavedTensor& x, int64_t dim) const {
     return NamedFormula{
-        std::tuple(x, p, dim, maxnorm),
+        std::tuple{x, p, dim, maxnorm},
         [r = *this](const Tensor& g, const SavedTensor& x, const auto&...) { return r.gradient(g, x.get()); },
         "self p dim maxnorm"};
   }

@@ -93,7 +93,7 @@ Tensor general_gradient(const Tensor& w, const Tensor& v, const Tensor& gw, cons
 std::tuple<Tensor, Tensor> eigh(const Tensor& a, const std::string& uplo) {
   const auto [w, v] = hermitian_eigen(a, uplo, true);
   record_all("LinalgEighBackward0", {w, v}, {a},
-             NamedFormula{std::tuple(SavedTensor::output(w, 0), SavedTensor::output(v, 1)),
+             NamedFormula{std::tuple{SavedTensor::output(w, 0), SavedTensor::output(v, 1)},
                           [](const std::vector<Tensor>& g, const SavedTensor& w, const SavedTensor& v) {
                             return std::vector<Tensor>{hermitian_gradient(w.get(), v.get(), g[0], g[1])};
                           },

@@ -124,10 +124,10 @@ bool has_whole_columns(const Tensor& x) {
 
 Tensor gemm_recorded(const Tensor& a, const Tensor& b, DType result);
 
-// Each factor is kept for the gradient of the other.
+// Each factor is kept for the gradient of the other; in the order of their names, as PyTorch does.
 template <class F>
 auto both_factors(const Tensor& a, const Tensor& b, F formula, const char* names) {
-  return NamedFormula{std::tuple(saved_if(b.requires_grad(), a), saved_if(a.requires_grad(), b)), std::move(formula),
+  return NamedFormula{std::tuple{saved_if(b.requires_grad(), a), saved_if(a.requires_grad(), b)}, std::move(formula),
                       names};
 }
 
@@ -149,13 +149,13 @@ Tensor gemm_recorded(const Tensor& a, const Tensor& b, DType result) {
   const Tensor c = gemm_unrecorded(a, b, shape, result);
   if (!needs_grad(a, b)) return c;
   const char* name = c.ndim() == 2 ? "MmBackward0" : "BmmBackward0";
-  auto formula = [of_a = has_whole_columns(a), of_b = has_whole_columns(b)](const Tensor& g, const SavedTensor& a,
-                                                                            const SavedTensor& b) {
+  auto formula = [of_a = has_whole_columns(a), of_b = has_whole_columns(b)](const Tensor& g, const SavedTensor& b,
+                                                                            const SavedTensor& a) {
     return std::vector<Tensor>{
         b.was_saved() && is_gradient_used(0) ? gemm_gradient(g, adjoint_of(b.get()), of_a) : Tensor(),
         a.was_saved() && is_gradient_used(1) ? gemm_gradient(adjoint_of(a.get()), g, of_b) : Tensor()};
   };
-  return record(name, c, {a, b}, both_factors(a, b, std::move(formula), "self mat2"));
+  return record(name, c, {a, b}, both_factors(b, a, std::move(formula), "mat2 self"));
 }
 
 void check_scales(DType t, const Scalar& beta, const Scalar& alpha) {
@@ -200,7 +200,7 @@ Tensor addmm_recorded(const char* node, const Tensor& input, const Tensor& a, co
         a.was_saved() && is_gradient_used(2) ? gemm_gradient(adjoint_of(a.get()), h, of_b) : Tensor()};
   };
   return record(node, c, {input, a, b},
-                NamedFormula{std::tuple(beta, alpha, saved_if(b.requires_grad(), a), saved_if(a.requires_grad(), b)),
+                NamedFormula{std::tuple{beta, alpha, saved_if(b.requires_grad(), a), saved_if(a.requires_grad(), b)},
                              std::move(formula), c.ndim() == 2 ? "beta alpha mat1 mat2" : "beta alpha batch1 batch2"});
 }
 
@@ -366,10 +366,10 @@ Tensor vdot(const Tensor& a, const Tensor& b) {
     out = dot(conj(a), b);
   }
   if (!needs_grad(a, b)) return out;
-  auto formula = [](const Tensor& g, const SavedTensor& a, const SavedTensor& b) {
+  auto formula = [](const Tensor& g, const SavedTensor& b, const SavedTensor& a) {
     return std::vector<Tensor>{b.was_saved() ? conj(g) * b.get() : Tensor(), a.was_saved() ? g * a.get() : Tensor()};
   };
-  return record("VdotBackward0", out, {a, b}, both_factors(a, b, std::move(formula), "self other"));
+  return record("VdotBackward0", out, {a, b}, both_factors(b, a, std::move(formula), "other self"));
 }
 
 // Note [Cases of matmul]

@@ -112,7 +112,7 @@ Tensor matrix_exp(const Tensor& a) {
     const Tensor both = cat({cat({ah, g}, -1), cat({zeros_like(g), ah}, -1)}, -2);
     return narrow(narrow(matrix_exp(both), -2, 0, n), -1, n, n);
   };
-  return record("LinalgMatrixExpBackward0", e, a, NamedFormula{std::tuple(SavedTensor(a)), std::move(formula), "self"});
+  return record("LinalgMatrixExpBackward0", e, a, NamedFormula{std::tuple{SavedTensor(a)}, std::move(formula), "self"});
 }
 
 }  // namespace strided

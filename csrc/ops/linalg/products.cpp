@@ -183,7 +183,7 @@ Tensor cross(const Tensor& a, const Tensor& b, std::optional<int64_t> dim) {
                                a.was_saved() ? cross(g, conj(a.get()), axis) : Tensor()};
   };
   return record("LinalgCrossBackward0", out, {a, b},
-                NamedFormula{std::tuple(saved_if(b.requires_grad(), a), saved_if(a.requires_grad(), b), dim),
+                NamedFormula{std::tuple{saved_if(b.requires_grad(), a), saved_if(a.requires_grad(), b), dim},
                              std::move(formula), "self other dim"});
 }
 

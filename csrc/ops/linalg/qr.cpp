@@ -165,10 +165,10 @@ std::tuple<Tensor, Tensor> qr(const Tensor& a, const std::string& mode) {
     return std::vector<Tensor>{qr_gradient(q.get(), r.get(), g[0], g[1])};
   };
   record_all("LinalgQrBackward0", {q, r}, {a},
-             NamedFormula{std::tuple(SavedTensor::output(q, 0), SavedTensor::output(r, 1),
+             NamedFormula{std::tuple{SavedTensor::output(q, 0), SavedTensor::output(r, 1),
                                      complete ? "complete"
                                      : only_r ? "r"
-                                              : "reduced"),
+                                              : "reduced"},
                           std::move(formula), "Q R mode"});
   return {q, r};
 }

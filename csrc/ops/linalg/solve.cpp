@@ -244,7 +244,7 @@ std::tuple<Tensor, Tensor> inverse_with_info(const Tensor& a, Check check) {
   if (needs_grad(a))
     // d(A^-1) = -A^-1 dA A^-1
     record("LinalgInvExBackward0", x, a,
-           NamedFormula{std::tuple(SavedTensor::output(x)),
+           NamedFormula{std::tuple{SavedTensor::output(x)},
                         [](const Tensor& g, const SavedTensor& x) {
                           const Tensor h = adjoint_of(x.get());
                           return -matmul(h, matmul(g, h));

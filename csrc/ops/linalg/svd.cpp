@@ -138,8 +138,8 @@ Singular recorded(const char* op, const Tensor& a, bool full, Driver driver) {
     return std::vector<Tensor>{svd_gradient(x, first(g[0], -1), g[1], first(g[2], -2), m, n)};
   };
   record_all("LinalgSvdBackward0", {x.u, x.s, x.vh}, {a},
-             NamedFormula{std::tuple(SavedTensor::output(x.u, 0), SavedTensor::output(x.s, 1),
-                                     SavedTensor::output(x.vh, 2), full),
+             NamedFormula{std::tuple{SavedTensor::output(x.u, 0), SavedTensor::output(x.s, 1),
+                                     SavedTensor::output(x.vh, 2), full},
                           std::move(formula), "U S Vh full_matrices"});
   return x;
 }
@@ -198,7 +198,7 @@ Tensor pinv(const Tensor& a, const Tolerance& tolerance, bool hermitian) {
     return pinv_backward(g, p.get(), a.get());
   };
   return record("LinalgPinvBackward0", p, a,
-                NamedFormula{std::tuple(SavedTensor::output(p), SavedTensor(a)), std::move(formula), "result self"});
+                NamedFormula{std::tuple{SavedTensor::output(p), SavedTensor(a)}, std::move(formula), "result self"});
 }
 
 Tensor matrix_rank(const Tensor& a, const Tolerance& tolerance, bool hermitian) {

@@ -61,8 +61,8 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left,
     return std::vector<Tensor>{ga, gb};
   };
   return record("LinalgSolveTriangularBackward0", x, {lhs, rhs},
-                NamedFormula{std::tuple(SavedTensor(lhs), lhs.requires_grad() ? SavedTensor::output(x) : SavedTensor(),
-                                        upper, true, unitriangular),
+                NamedFormula{std::tuple{SavedTensor(lhs), lhs.requires_grad() ? SavedTensor::output(x) : SavedTensor(),
+                                        upper, true, unitriangular},
                              std::move(formula), "self result upper left unitriangular"});
 }
 
@@ -84,7 +84,7 @@ std::tuple<Tensor, Tensor> cholesky_with_info(const Tensor& a, bool upper, Check
     // I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527: with L lower,
     // grad A = L^-H phi(L^H G) L^-1, phi halving the diagonal of the lower triangle; made Hermitian.
     record("LinalgCholeskyExBackward0", l, a,
-           NamedFormula{std::tuple(SavedTensor::output(l), upper),
+           NamedFormula{std::tuple{SavedTensor::output(l), upper},
                         [](const Tensor& g, const SavedTensor& l, bool upper) {
                           const Tensor factor = upper ? adjoint_of(l.get()) : l.get(), grad = upper ? adjoint_of(g) : g;
                           Tensor phi = tril(matmul(adjoint_of(factor), grad), 0);

@@ -128,8 +128,8 @@ Tensor recorded(const Tensor& out, const Tensor& x, const Tensor& weight, const 
     return made;
   };
   return record("NativeBatchNormBackward0", out, inputs,
-                NamedFormula{std::tuple(SavedTensor(x), saved_if(weight.defined(), weight), saved_if(wants(bias), bias),
-                                        SavedTensor(s.mean), SavedTensor(s.scale), training, eps),
+                NamedFormula{std::tuple{SavedTensor(x), saved_if(weight.defined(), weight), saved_if(wants(bias), bias),
+                                        SavedTensor(s.mean), SavedTensor(s.scale), training, eps},
                              std::move(formula), "input weight - - - training eps"});
 }
 

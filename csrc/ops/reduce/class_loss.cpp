@@ -95,8 +95,8 @@ Tensor losses(const Tensor& log_p, const Tensor& classes, const std::optional<Te
     return steady(unit * (one ? g : unsqueeze(g, shape.size() > 1 ? 1 : 0)));
   };
   return record(log_p.ndim() > 2 ? "NllLoss2DBackward0" : "NllLossBackward0", out, log_p,
-                NamedFormula{std::tuple(ignore, reduction, SavedTensor(target), saved_if(weights.has_value(), weight),
-                                        saved_if(one, total)),
+                NamedFormula{std::tuple{ignore, reduction, SavedTensor(target), saved_if(weights.has_value(), weight),
+                                        saved_if(one, total)},
                              std::move(formula), "ignore_index reduction target weight total_weight"});
 }
 
@@ -157,7 +157,7 @@ Tensor margin_loss(const Tensor& input, const Tensor& target, int64_t p, double 
   };
   return record(
       several ? "MultilabelMarginLossBackward0" : "MultiMarginLossBackward0", out, input,
-      NamedFormula{std::tuple(p, margin, SavedTensor(x), SavedTensor(labels), saved_if(weights.has_value(), weight)),
+      NamedFormula{std::tuple{p, margin, SavedTensor(x), SavedTensor(labels), saved_if(weights.has_value(), weight)},
                    std::move(formula), several ? "- - self target -" : "p margin self target weight"});
 }
 
@@ -238,7 +238,7 @@ Tensor pair_loss(const Tensor& x, const Tensor& y, const std::string& name, doub
     return std::vector<Tensor>{of_x ? to : Tensor(), of_y ? -to : Tensor()};
   };
   return record(node, out, {x, y},
-                NamedFormula{std::tuple(SavedTensor(x), SavedTensor(y), delta, int64_t{reduction == "mean" ? 1 : 2}),
+                NamedFormula{std::tuple{SavedTensor(x), SavedTensor(y), delta, int64_t{reduction == "mean" ? 1 : 2}},
                              std::move(formula),
                              square            ? "self target - reduction"
                              : name == "huber" ? "self target delta reduction"

@@ -295,7 +295,7 @@ void record_maxima(const char* node, const Tensor& best, const Tensor& x, const 
     const Dims rows{n, c, product_of({g.shape().data() + 2, g.shape().size() - 2})};
     return steady(reshape(scatter_add(flat, 2, reshape(places.get(), rows), reshape(g, rows)), shape));
   };
-  record(node, best, x, NamedFormula{std::tuple(x.shape(), SavedTensor(places)), std::move(formula), "- result1"});
+  record(node, best, x, NamedFormula{std::tuple{x.shape(), SavedTensor(places)}, std::move(formula), "- result1"});
 }
 
 template <int axes>

@@ -148,8 +148,8 @@ Tensor reduced_as(const char* name, const char* node, const ReductionDef& def, c
   };
   return record(
       node ? node : def.node_name[listed].c_str(), out, x,
-      NamedFormula{std::tuple(ShownAxes{arguments.dims, info}, arguments.keepdim, saved_if(saves_inputs(info.saves), x),
-                              saves_output(info.saves) ? SavedTensor::output(out) : SavedTensor(), x.shape()),
+      NamedFormula{std::tuple{ShownAxes{arguments.dims, info}, arguments.keepdim, saved_if(saves_inputs(info.saves), x),
+                              saves_output(info.saves) ? SavedTensor::output(out) : SavedTensor(), x.shape()},
                    std::move(formula), node ? "- - self result -" : def.saved_names[listed].c_str()});
 }
 

@@ -41,7 +41,7 @@ inline auto gradient_of_taken(const Tensor& x, int64_t dim, int axis, bool keepd
                         const Dims& shape) {
     return std::vector<Tensor>{scatter_along(g[0], index.get(), axis, keepdim, shape)};
   };
-  return NamedFormula{std::tuple(dim, keepdim, SavedTensor(index), x.shape()), std::move(formula), names};
+  return NamedFormula{std::tuple{dim, keepdim, SavedTensor(index), x.shape()}, std::move(formula), names};
 }
 // The gradient of an extreme `out` of x: in even parts to all elements equal to it. Recorded.
 Tensor share_among_ties(const Tensor& g, const Tensor& x, const Tensor& out, uint64_t axes, bool keepdim);

@@ -122,7 +122,7 @@ Tensor var(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
   auto formula = [axes](const Tensor& g, const std::optional<Dims>&, double correction, bool keepdim,
                         const SavedTensor& x) { return var_gradient(g, x.get(), axes, correction, keepdim); };
   return record("VarBackward0", out, x,
-                NamedFormula{std::tuple(listed(dims), correction, keepdim, SavedTensor(x)), std::move(formula),
+                NamedFormula{std::tuple{listed(dims), correction, keepdim, SavedTensor(x)}, std::move(formula),
                              "dim correction keepdim self"});
 }
 
@@ -135,7 +135,7 @@ Tensor std(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
     return std_gradient(g, out.get(), x.get(), axes, correction, keepdim);
   };
   return record("StdBackward0", out, x,
-                NamedFormula{std::tuple(listed(dims), correction, keepdim, SavedTensor(x), SavedTensor::output(out)),
+                NamedFormula{std::tuple{listed(dims), correction, keepdim, SavedTensor(x), SavedTensor::output(out)},
                              std::move(formula), "dim correction keepdim self result"});
 }
 
@@ -153,7 +153,7 @@ std::tuple<Tensor, Tensor> var_mean(const Tensor& x, const Dims& dims, double co
     return std::vector<Tensor>{out};
   };
   record_all("VarMeanBackward0", {v, m}, {x},
-             NamedFormula{std::tuple(listed(dims), correction, keepdim, SavedTensor(x)), std::move(formula),
+             NamedFormula{std::tuple{listed(dims), correction, keepdim, SavedTensor(x)}, std::move(formula),
                           "dim correction keepdim self"});
   return {v, m};
 }
@@ -172,7 +172,7 @@ std::tuple<Tensor, Tensor> std_mean(const Tensor& x, const Dims& dims, double co
     return std::vector<Tensor>{out};
   };
   record_all("StdMeanBackward0", {s, m}, {x},
-             NamedFormula{std::tuple(listed(dims), correction, keepdim, SavedTensor(x), SavedTensor::output(s)),
+             NamedFormula{std::tuple{listed(dims), correction, keepdim, SavedTensor(x), SavedTensor::output(s)},
                           std::move(formula), "dim correction keepdim self result0"});
   return {s, m};
 }
@@ -251,8 +251,8 @@ Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, st
   auto formula = [axes](const Tensor& g, double p, const std::optional<Dims>&, bool keepdim, const SavedTensor& x,
                         const SavedTensor& out) { return norm_gradient(g, x.get(), out.get(), p, axes, keepdim); };
   return record("LinalgVectorNormBackward0", out, x,
-                NamedFormula{std::tuple(p, listed(dims), keepdim, saved_if(norm_gradient_reads_x(p), x),
-                                        norm_gradient_reads_out(p) ? SavedTensor::output(out) : SavedTensor()),
+                NamedFormula{std::tuple{p, listed(dims), keepdim, saved_if(norm_gradient_reads_x(p), x),
+                                        norm_gradient_reads_out(p) ? SavedTensor::output(out) : SavedTensor()},
                              std::move(formula), "ord dim keepdim self result"});
 }
 
@@ -271,8 +271,8 @@ Tensor dist(const Tensor& x, const Tensor& other, double p) {
     return std::vector<Tensor>{gx, -gx};
   };
   return record("DistBackward0", out, {x, other},
-                NamedFormula{std::tuple(p, saved_if(saved, x), saved_if(saved, other),
-                                        norm_gradient_reads_out(p) ? SavedTensor::output(out) : SavedTensor()),
+                NamedFormula{std::tuple{p, saved_if(saved, x), saved_if(saved, other),
+                                        norm_gradient_reads_out(p) ? SavedTensor::output(out) : SavedTensor()},
                              std::move(formula), "p self other result"});
 }
 

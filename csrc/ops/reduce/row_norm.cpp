@@ -142,8 +142,8 @@ Normalised normalise(const Tensor& x, const Tensor& weight, const Tensor& bias, 
     return made;
   };
   record("NativeLayerNormBackward0", made.out, inputs,
-         NamedFormula{std::tuple(SavedTensor(x), saved_if(weight.defined(), weight), saved_if(wanted[2], bias),
-                                 SavedTensor(made.mean), SavedTensor(made.scale)),
+         NamedFormula{std::tuple{SavedTensor(x), saved_if(weight.defined(), weight), saved_if(wanted[2], bias),
+                                 SavedTensor(made.mean), SavedTensor(made.scale)},
                       std::move(formula), "input weight bias - -"});
   return made;
 }

@@ -70,7 +70,7 @@ Tensor cumsum_gradient(const Tensor& g, int axis) {
 }
 
 auto cumsum_formula(int64_t dim, int axis) {
-  return NamedFormula{std::tuple(dim), [axis](const Tensor& g, int64_t) { return cumsum_gradient(g, axis); }, "dim"};
+  return NamedFormula{std::tuple{dim}, [axis](const Tensor& g, int64_t) { return cumsum_gradient(g, axis); }, "dim"};
 }
 
 // With x and out conjugated.
@@ -99,7 +99,7 @@ auto cumprod_formula(int64_t dim, int axis, const SavedTensor& x, const Tensor& 
   auto formula = [axis](const Tensor& g, int64_t, const SavedTensor& x, const SavedTensor& out) {
     return cumprod_gradient(g, conj(x.get()), conj(out.get()), axis);
   };
-  return NamedFormula{std::tuple(dim, x, SavedTensor::output(out)), std::move(formula), "dim self result"};
+  return NamedFormula{std::tuple{dim, x, SavedTensor::output(out)}, std::move(formula), "dim self result"};
 }
 
 }  // namespace
@@ -201,7 +201,7 @@ Tensor logcumsumexp(const Tensor& x, int64_t dim) {
   };
   return record(
       "LogcumsumexpBackward0", out, x,
-      NamedFormula{std::tuple(dim, SavedTensor(x), SavedTensor::output(out)), std::move(formula), "dim self result"});
+      NamedFormula{std::tuple{dim, SavedTensor(x), SavedTensor::output(out)}, std::move(formula), "dim self result"});
 }
 
 namespace {
@@ -298,7 +298,7 @@ Tensor softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
     return grad_enabled() ? weighted - out * total : elementwise_<Addcmul>(weighted, out, total, -1.0);
   };
   return record("SoftmaxBackward0", out, in,
-                NamedFormula{std::tuple(dim, SavedTensor::output(out)), std::move(formula), "dim result"});
+                NamedFormula{std::tuple{dim, SavedTensor::output(out)}, std::move(formula), "dim result"});
 }
 
 Tensor log_softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
@@ -314,7 +314,7 @@ Tensor log_softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
     return call_elementwise_out(op_def(elementwise_id<Addcmul>), in, nullptr, out, true);
   };
   return record("LogSoftmaxBackward0", out, in,
-                NamedFormula{std::tuple(dim, SavedTensor::output(out)), std::move(formula), "dim result"});
+                NamedFormula{std::tuple{dim, SavedTensor::output(out)}, std::move(formula), "dim result"});
 }
 
 }  // namespace strided

@@ -127,7 +127,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
     }
     return grads;
   };
-  return record("CatBackward0", out, tensors, NamedFormula{std::tuple(dim), std::move(formula), "dim"});
+  return record("CatBackward0", out, tensors, NamedFormula{std::tuple{dim}, std::move(formula), "dim"});
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
@@ -147,7 +147,7 @@ Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
       copy_into(make_view(out, select(out.layout(), axis, static_cast<int64_t>(i))), tensors[i]);
   if (!needs_grad(tensors)) return out;
   return record("StackBackward0", out, tensors,
-                NamedFormula{std::tuple(dim), [](const Tensor& g, int64_t dim) { return unbind(g, dim); }, "dim"});
+                NamedFormula{std::tuple{dim}, [](const Tensor& g, int64_t dim) { return unbind(g, dim); }, "dim"});
 }
 
 Tensor hstack(const std::vector<Tensor>& tensors) {
@@ -315,7 +315,7 @@ Tensor repeat(const Tensor& x, const Dims& repeats) {
     return reshape(copies.empty() ? parts : sum(parts, copies, false, {}), shape);
   };
   return record("RepeatBackward0", out, x,
-                NamedFormula{std::tuple(repeats, x.shape()), std::move(formula), "repeats self_sym_sizes"});
+                NamedFormula{std::tuple{repeats, x.shape()}, std::move(formula), "repeats self_sym_sizes"});
 }
 
 Tensor tile(const Tensor& x, const Dims& dims) {

@@ -39,7 +39,7 @@ Tensor roll_axes(const Tensor& x, const Dims& shifts, const Dims& dims) {
     for (size_t i = 0; i < dims.size(); ++i) back[i] = -(shifts[i] % g.size(wrap_axis("roll", dims[i], g.ndim())));
     return roll_axes(g, back, dims);
   };
-  return record("RollBackward0", out, x, NamedFormula{std::tuple(shifts, dims), formula, "shifts dims"});
+  return record("RollBackward0", out, x, NamedFormula{std::tuple{shifts, dims}, formula, "shifts dims"});
 }
 
 // The axes read backwards.
@@ -79,7 +79,7 @@ Tensor flip(const Tensor& x, const Dims& dims) {
   copy_into(out, make_view(x, backwards(x.layout(), axes)));
   return record(
       "FlipBackward0", out, x,
-      NamedFormula{std::tuple(dims), [](const Tensor& g, const Dims& dims) { return flip(g, dims); }, "dims"});
+      NamedFormula{std::tuple{dims}, [](const Tensor& g, const Dims& dims) { return flip(g, dims); }, "dims"});
 }
 
 Tensor fliplr(const Tensor& x) {
@@ -110,7 +110,7 @@ Tensor rot90(const Tensor& x, int64_t k, const Dims& dims) {
     }
   }
   const auto formula = [](const Tensor& g, int64_t k, const Dims& dims) { return rot90(g, -(k % 4), dims); };
-  return record("Rot90Backward0", out, x, NamedFormula{std::tuple(k, dims), formula, "k dims"});
+  return record("Rot90Backward0", out, x, NamedFormula{std::tuple{k, dims}, formula, "k dims"});
 }
 
 // ---------------------------------------------------------------- triangles
@@ -142,7 +142,7 @@ auto triangle_formula(const char* op, const char* node, int64_t diagonal, bool k
   auto formula = [op, node, keep_below](const Tensor& g, int64_t diagonal) {
     return triangle(op, node, g, diagonal, keep_below);
   };
-  return NamedFormula{std::tuple(diagonal), std::move(formula), "diagonal"};
+  return NamedFormula{std::tuple{diagonal}, std::move(formula), "diagonal"};
 }
 
 Tensor triangle(const char* op, const char* node, const Tensor& x, int64_t diagonal, bool keep_below) {

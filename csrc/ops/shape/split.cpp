@@ -34,7 +34,7 @@ std::vector<Tensor> parts(const char* name, const Tensor& x, int64_t dim, const 
     }
     return std::vector<Tensor>{cat(all, axis)};
   };
-  record_all(name, out, {x}, NamedFormula{std::tuple(dim, x.shape(), split), std::move(formula), names});
+  record_all(name, out, {x}, NamedFormula{std::tuple{dim, x.shape(), split}, std::move(formula), names});
   return out;
 }
 
@@ -211,7 +211,7 @@ std::vector<Tensor> unbind(const Tensor& x, int64_t dim) {
       if (!g.defined()) g = zeros(part, dtype, device);
     return std::vector<Tensor>{stack(all, dim)};
   };
-  record_all("UnbindBackward0", out, {x}, NamedFormula{std::tuple(dim), std::move(formula), "dim"});
+  record_all("UnbindBackward0", out, {x}, NamedFormula{std::tuple{dim}, std::move(formula), "dim"});
   return out;
 }
 

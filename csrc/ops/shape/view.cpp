@@ -82,7 +82,7 @@ Tensor reshape(const Tensor& x, const Dims& shape) {
   const Tensor copy = contiguous(x);
   return record(
       "UnsafeViewBackward0", make_view(copy, Layout(sizes)), copy,
-      NamedFormula{std::tuple(InputShape()),
+      NamedFormula{std::tuple{InputShape()},
                    [shape = x.shape()](const Tensor& g, InputShape) { return reshape(g, shape); }, "self_sym_sizes"});
 }
 
@@ -142,7 +142,7 @@ Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
   if (!needs_grad(x)) return out;
   return record(
       "TransposeBackward0", std::move(out), x,
-      NamedFormula{std::tuple(dim0, dim1),
+      NamedFormula{std::tuple{dim0, dim1},
                    [](const Tensor& g, int64_t dim0, int64_t dim1) { return transpose(g, dim0, dim1); }, "dim0 dim1"});
 }
 
@@ -161,7 +161,7 @@ Tensor permute(const Tensor& x, const Dims& dims) {
     for (int i = 0; i < dims.ndim(); ++i) inverse[dims[i] < 0 ? dims[i] + g.ndim() : dims[i]] = i;
     return permute(g, inverse);
   };
-  return record("PermuteBackward0", std::move(out), x, NamedFormula{std::tuple(dims), formula, "dims"});
+  return record("PermuteBackward0", std::move(out), x, NamedFormula{std::tuple{dims}, formula, "dims"});
 }
 
 Tensor movedim(const Tensor& x, const Dims& source, const Dims& destination) {
@@ -242,7 +242,7 @@ Tensor expand(const Tensor& x, const Dims& size) {
   // The engine sums a gradient to the shape of what it is the gradient of.
   return record(
       "ExpandBackward0", std::move(out), x,
-      NamedFormula{std::tuple(InputShape()), [](const Tensor& g, InputShape) { return g; }, "self_sym_sizes"});
+      NamedFormula{std::tuple{InputShape()}, [](const Tensor& g, InputShape) { return g; }, "self_sym_sizes"});
 }
 
 Tensor expand_as(const Tensor& x, const Tensor& other) { return expand(x, other.shape()); }
@@ -352,7 +352,7 @@ Tensor unfold(const Tensor& x, int64_t dimension, int64_t size, int64_t step) {
   };
   return record(
       "UnfoldBackward0", std::move(out), x,
-      NamedFormula{std::tuple(x.shape(), dimension, size, step), formula, "self_sym_sizes dimension size step"});
+      NamedFormula{std::tuple{x.shape(), dimension, size, step}, formula, "self_sym_sizes dimension size step"});
 }
 
 // ---------------------------------------------------------------- any layout
@@ -419,7 +419,7 @@ Tensor as_strided(const Tensor& x, const Dims& size, const Dims& stride, std::op
   };
   return record(
       "AsStridedBackward0", out, x,
-      NamedFormula{std::tuple(size, stride, storage_offset), std::move(formula), "size stride storage_offset"});
+      NamedFormula{std::tuple{size, stride, storage_offset}, std::move(formula), "size stride storage_offset"});
 }
 
 // ---------------------------------------------------------------- complex numbers

@@ -159,7 +159,7 @@ Tensor select_of_all(const char* op, const char* node, const Tensor& x, OrderSta
     return share_among_ties(g, x, out.get(), axis_mask("median", {}, x.ndim()), false);
   };
   return record(node, out, x,
-                NamedFormula{std::tuple(SavedTensor(x), SavedTensor::output(out)), std::move(formula), "self result"});
+                NamedFormula{std::tuple{SavedTensor(x), SavedTensor::output(out)}, std::move(formula), "self result"});
 }
 
 }  // namespace

@@ -130,6 +130,41 @@ def test_what_nodes_show(function):
     assert got == {k: v for k, v in expected.items() if k not in others.split()}
 
 
+# Of several operands: shapes tell which is which.
+ORDERS = {
+    "mm": lambda t, f: x(t, 2, 3).mm(x(t, 3, 4)),
+    "bmm": lambda t, f: x(t, 2, 2, 3).bmm(x(t, 2, 3, 4)),
+    "addmm": lambda t, f: t.addmm(x(t, 4), x(t, 2, 3), x(t, 3, 4)),
+    "baddbmm": lambda t, f: t.baddbmm(x(t, 4), x(t, 2, 2, 3), x(t, 2, 3, 4)),
+    "mv": lambda t, f: x(t, 2, 3).mv(x(t, 3)),
+    "linear": lambda t, f: f.linear(x(t, 2, 3), x(t, 4, 3), x(t, 4)),
+    "linear without bias": lambda t, f: f.linear(x(t, 2, 3), x(t, 4, 3)),
+    "cdist": lambda t, f: t.cdist(x(t, 2, 3), x(t, 4, 3), 3.0),
+    "mul": lambda t, f: x(t, 2, 3) * x(t, 3),
+    "div": lambda t, f: x(t, 2, 3) / x(t, 3),
+    "hypot": lambda t, f: t.hypot(x(t, 2, 3), x(t, 3)),
+    "clamp": lambda t, f: t.clamp(x(t, 2, 3), x(t, 3), x(t, 1, 3)),
+    "lerp": lambda t, f: t.lerp(x(t, 2, 1), x(t, 2, 3), x(t, 3)),
+    "addcmul": lambda t, f: t.addcmul(x(t, 2, 1), x(t, 2, 3), x(t, 3)),
+    "conv2d": lambda t, f: f.conv2d(x(t, 1, 2, 5, 5), x(t, 3, 2, 2, 2), x(t, 3)),
+    "std": lambda t, f: m(t).std(1),
+    "prod": lambda t, f: m(t).prod(1),
+    "logsumexp": lambda t, f: m(t).logsumexp(1),
+    "qr": lambda t, f: t.linalg.qr(x(t, 4, 3)),
+}
+
+
+@pytest.mark.parametrize("function", ORDERS)
+def test_order_of_saving(function):
+    orders = []
+    for t in BOTH:
+        saved = []
+        with t.autograd.graph.saved_tensors_hooks(lambda v, saved=saved: saved.append(tuple(v.shape)), lambda v: v):
+            ORDERS[function](t, t.nn.functional)
+        orders.append(saved)
+    assert orders[0] == orders[1]
+
+
 def test_tensors_go_with_the_graph_and_numbers_stay():
     for t in BOTH:
         y = t.nn.functional.conv2d(x(t, 1, 2, 5, 5), x(t, 2, 2, 2, 2), stride=2)
