@@ -91,6 +91,20 @@ const Places& saving_order(const OpDef& op) {
   return orders[static_cast<size_t>(op.id)];
 }
 
+// What strided's formula reads or is given, and PyTorch's is not.
+const char* names_not_shown(int id) {
+  if (is_one_of(id, List<Erfinv, Sinc>{})) return "result";
+  if (id == elementwise_id<Ldexp>) return "self";
+  if (id == elementwise_id<Round>) return "decimals";
+  if (id == elementwise_id<Threshold>) return "value";
+  return id == elementwise_id<NanToNum> ? "nan posinf neginf" : "";
+}
+
+// PyTorch counts the overloads of these, which differ in what is a number.
+bool counts_overloads(int id) {
+  return is_one_of(id, List<Sub, Pow, Xlogy, Fmod, Remainder, ClampMin, ClampMax, Clamp, Lerp>{});
+}
+
 bool is_steady(int id) { return is_one_of(id, List<Relu, Hardtanh, Threshold, Softshrink, Hardshrink>{}); }
 
 }  // namespace
@@ -124,12 +138,12 @@ bool ElementwiseNode::is_power_of_number() const {
   return op_.id == elementwise_id<Pow> && !is_tensor_[0] && !scalar_[0].is_complex() && scalar_[0].real() > 0;
 }
 
-// PyTorch counts the overloads of these, which differ in what is a number.
 const char* ElementwiseNode::own_name() const {
   const int id = op_.id;
   const bool first = is_tensor_[0], second = is_tensor_[1];
-  if (id == elementwise_id<Sub> && !first) return "RsubBackward1";
   if (id == elementwise_id<Div> && !first) return "MulBackward0";  // by the reciprocal
+  if (!counts_overloads(id)) return op_.node_name.c_str();
+  if (id == elementwise_id<Sub> && !first) return "RsubBackward1";
   if (id == elementwise_id<Pow> && second) return first ? "PowBackward1" : "PowBackward2";
   if (id == elementwise_id<Xlogy> && !(first && second)) return first ? "XlogyBackward2" : "XlogyBackward1";
   if (id == elementwise_id<Fmod> && second) return "FmodBackward1";
@@ -164,7 +178,8 @@ std::vector<ElementwiseNode::Shown> ElementwiseNode::shown() const {
   if (shown_as || (op_.id == elementwise_id<Div> && !is_tensor_[0])) return out;  // another function's name
   if (saves_inputs(info.saves)) {
     unsigned reads = 0;
-    for (int i = 0; i < op_.arity; ++i) reads |= op_.reads[i];
+    for (int i = 0; i < op_.arity; ++i)
+      if (is_tensor_[i] || !counts_overloads(op_.id)) reads |= op_.reads[i];
     std::vector<std::string> names = operand_names(op_);
     for (int i = 0; i < op_.arity; ++i) {
       if (!(reads >> i & 1)) continue;
@@ -188,6 +203,10 @@ std::vector<ElementwiseNode::Shown> ElementwiseNode::shown() const {
   }
   // The factor of the second operand has a node of its own.
   if (is_one_of(op_.id, List<Add, Sub>{})) out.push_back({"alpha", nullptr, SavedValue(int64_t{1})});
+  const char* hidden = names_not_shown(op_.id);
+  out.erase(std::remove_if(out.begin(), out.end(),
+                           [&](const Shown& each) { return place_of_name(hidden, each.name.c_str()) >= 0; }),
+            out.end());
   return out;
 }
 bool ElementwiseNode::find_saved(const char* what, SavedValue* out) {

@@ -267,14 +267,19 @@ struct Renorm {
   double p, maxnorm;
   int axis;
 
-  Renorm(const Tensor& x, double p, int64_t dim, double maxnorm) : p(p), maxnorm(maxnorm) {
+  static double real(const char* name, const Scalar& value) {
+    STRIDED_CHECK(!value.is_complex(), RuntimeError, "renorm: ", name, " must be real-valued");
+    return value.real();
+  }
+  Renorm(const Tensor& x, const Scalar& order, int64_t dim, const Scalar& limit)
+      : p(real("p", order)), maxnorm(real("maxnorm", limit)) {
     STRIDED_CHECK(p > 0, RuntimeError, "renorm: non-positive-norm not supported");
     STRIDED_CHECK(maxnorm >= 0, RuntimeError, "renorm: expected maxnorm to be >= 0 but got ", maxnorm);
     STRIDED_CHECK(x.ndim() > 1, RuntimeError, "renorm: input needs at least 2 dimensions, got ", x.ndim(),
                   " dimensions");
     axis = wrap_axis("renorm", dim, x.ndim());
   }
-  auto formula(const SavedTensor& x, int64_t dim) const {
+  auto formula(const SavedTensor& x, const Scalar& p, int64_t dim, const Scalar& maxnorm) const {
     return NamedFormula{
         std::tuple{x, p, dim, maxnorm},
         [r = *this](const Tensor& g, const SavedTensor& x, const auto&...) { return r.gradient(g, x.get()); },
@@ -297,7 +302,7 @@ struct Renorm {
   Tensor gradient(const Tensor& g, const Tensor& x) const {
     const Tensor in = to_compute_dtype(x), norm = vector_norm(in, p, others(x), true), s = scale(norm),
                  wide = to_compute_dtype(g);
-    const Tensor of_norm = sum(real(conj(in) * wide), others(x), true) * (-s / (norm + 1e-7));
+    const Tensor of_norm = sum(strided::real(conj(in) * wide), others(x), true) * (-s / (norm + 1e-7));
     return where(elementwise<Gt>(norm, Scalar(maxnorm)),
                  wide * s + norm_gradient(of_norm, in, norm, p, axis_mask("renorm", others(x), x.ndim()), true), wide);
   }
@@ -305,20 +310,20 @@ struct Renorm {
 
 }  // namespace
 
-Tensor renorm(const Tensor& x, double p, int64_t dim, double maxnorm) {
+Tensor renorm(const Tensor& x, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
   const Renorm r(x, p, dim, maxnorm);
   const Tensor out = r.forward(x);
   if (!needs_grad(x)) return out;
-  return record("RenormBackward0", out, x, r.formula(SavedTensor(x), dim));
+  return record("RenormBackward0", out, x, r.formula(SavedTensor(x), p, dim, maxnorm));
 }
 
-Tensor renorm_(const Tensor& self, double p, int64_t dim, double maxnorm) {
+Tensor renorm_(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
   const Renorm r(self, p, dim, maxnorm);
   check_inplace("renorm_", self);
   const SavedTensor old(needs_grad(self) ? clone(self) : Tensor());
   copy_into(self, r.forward(self));
   bump_version(self, "renorm_");
-  return record_inplace("RenormBackward0", self, {self}, r.formula(old, dim));
+  return record_inplace("RenormBackward0", self, {self}, r.formula(old, p, dim, maxnorm));
 }
 
 }  // namespace strided

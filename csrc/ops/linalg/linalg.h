@@ -44,7 +44,7 @@ Tensor cond(const Tensor& a, std::optional<double> p);
 Tensor cond(const Tensor& a, const std::string& p);
 
 // Vector norm, or matrix norm when an order is given and two axes are: torch.linalg.norm.
-Tensor linalg_norm(const Tensor& a, std::optional<double> p, const std::optional<Dims>& dim, bool keepdim,
+Tensor linalg_norm(const Tensor& a, const std::optional<Scalar>& p, const std::optional<Dims>& dim, bool keepdim,
                    std::optional<DType> dtype);
 
 }  // namespace strided

@@ -70,15 +70,16 @@ Tensor matrix_norm(const Tensor& a, const std::string& p, const Dims& dim, bool 
                     : of_singular_values(x, dim, keepdim, [](const Tensor& s) { return sum(s, Dims{-1}); });
 }
 
-Tensor linalg_norm(const Tensor& a, std::optional<double> p, const std::optional<Dims>& dim, bool keepdim,
+Tensor linalg_norm(const Tensor& a, const std::optional<Scalar>& p, const std::optional<Dims>& dim, bool keepdim,
                    std::optional<DType> dtype) {
   const Tensor x = dtype ? to_dtype(a, *dtype) : a;
   STRIDED_CHECK(!dim || dim->size() == 1 || dim->size() == 2, RuntimeError,
                 "linalg.norm: If dim is specified, it must be of length 1 or 2. Got ", *dim);
-  if (p && (dim ? dim->size() == 2 : a.ndim() == 2)) return matrix_norm(x, *p, dim ? *dim : Dims{-2, -1}, keepdim, {});
+  if (p && (dim ? dim->size() == 2 : a.ndim() == 2))
+    return matrix_norm(x, p->real(), dim ? *dim : Dims{-2, -1}, keepdim, {});
   STRIDED_CHECK(!p || dim || a.ndim() == 1 || a.ndim() == 2, RuntimeError,
                 "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got ", a.ndim(), "D.");
-  return vector_norm(x, p.value_or(2), dim.value_or(Dims()), keepdim);
+  return vector_norm(x, p.value_or(2.0), dim.value_or(Dims()), keepdim);
 }
 
 namespace {

@@ -176,15 +176,15 @@ Tensor cross(const Tensor& a, const Tensor& b, std::optional<int64_t> dim) {
     }
   }
   if (!needs_grad(a, b)) return out;
-  auto formula = [axis = axis - x.ndim()](const Tensor& g, const SavedTensor& a, const SavedTensor& b,
+  auto formula = [axis = axis - x.ndim()](const Tensor& g, const SavedTensor& b, const SavedTensor& a,
                                           const std::optional<int64_t>&) {
     // The gradient of a x b is b x g for a, and g x a for b (conjugated).
     return std::vector<Tensor>{b.was_saved() ? cross(conj(b.get()), g, axis) : Tensor(),
                                a.was_saved() ? cross(g, conj(a.get()), axis) : Tensor()};
   };
   return record("LinalgCrossBackward0", out, {a, b},
-                NamedFormula{std::tuple{saved_if(b.requires_grad(), a), saved_if(a.requires_grad(), b), dim},
-                             std::move(formula), "self other dim"});
+                NamedFormula{std::tuple{saved_if(a.requires_grad(), b), saved_if(b.requires_grad(), a), dim},
+                             std::move(formula), "other self dim"});
 }
 
 // Dynamic programming over the splits (Cormen, Leiserson, Rivest, Stein, "Introduction to Algorithms", 15.2).

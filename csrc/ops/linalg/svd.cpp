@@ -194,11 +194,11 @@ Tensor pinv(const Tensor& a, const Tolerance& tolerance, bool hermitian) {
     }
   }
   if (!needs_grad(a)) return p;
-  auto formula = [](const Tensor& g, const SavedTensor& p, const SavedTensor& a) {
+  auto formula = [](const Tensor& g, const SavedTensor& a, const SavedTensor& p) {
     return pinv_backward(g, p.get(), a.get());
   };
   return record("LinalgPinvBackward0", p, a,
-                NamedFormula{std::tuple{SavedTensor::output(p), SavedTensor(a)}, std::move(formula), "result self"});
+                NamedFormula{std::tuple{SavedTensor(a), SavedTensor::output(p)}, std::move(formula), "self result"});
 }
 
 Tensor matrix_rank(const Tensor& a, const Tolerance& tolerance, bool hermitian) {

@@ -57,16 +57,17 @@ Tensor prod(const Tensor& x, const Dims& dims = {}, bool keepdim = false, std::o
 // Floating and complex only.
 Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false, std::optional<DType> dtype = {});
 Tensor nanmean(const Tensor& x, const Dims& dims = {}, bool keepdim = false, std::optional<DType> dtype = {});
-Tensor var(const Tensor& x, const Dims& dims = {}, double correction = 1, bool keepdim = false);
-Tensor std(const Tensor& x, const Dims& dims = {}, double correction = 1, bool keepdim = false);
-std::tuple<Tensor, Tensor> var_mean(const Tensor& x, const Dims& dims = {}, double correction = 1,
-                                    bool keepdim = false);
-std::tuple<Tensor, Tensor> std_mean(const Tensor& x, const Dims& dims = {}, double correction = 1,
-                                    bool keepdim = false);
-// The vector norm of order p (any number, infinities included) of all elements along dims.
-Tensor vector_norm(const Tensor& x, double p = 2, const Dims& dims = {}, bool keepdim = false,
+// correction: none is 1.
+Tensor var(const Tensor& x, const Dims& dims = {}, const std::optional<Scalar>& correction = {}, bool keepdim = false);
+Tensor std(const Tensor& x, const Dims& dims = {}, const std::optional<Scalar>& correction = {}, bool keepdim = false);
+std::tuple<Tensor, Tensor> var_mean(const Tensor& x, const Dims& dims = {},
+                                    const std::optional<Scalar>& correction = {}, bool keepdim = false);
+std::tuple<Tensor, Tensor> std_mean(const Tensor& x, const Dims& dims = {},
+                                    const std::optional<Scalar>& correction = {}, bool keepdim = false);
+// The vector norm of an order (any real number, infinities included) of all elements along dims.
+Tensor vector_norm(const Tensor& x, const Scalar& order = 2, const Dims& dims = {}, bool keepdim = false,
                    std::optional<DType> dtype = {});
-Tensor dist(const Tensor& x, const Tensor& other, double p = 2);  // vector_norm(x - other, p)
+Tensor dist(const Tensor& x, const Tensor& other, const Scalar& order = 2);  // vector_norm(x - other, order)
 // g / by; 0 where the divisor is zero, and so are all derivatives. Recorded.
 Tensor quotient(const Tensor& g, const Tensor& by);
 // The gradient of the vector norm `out` of x over these axes: 0 where the norm is, undefined for order 0. Recorded.

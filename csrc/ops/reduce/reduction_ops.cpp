@@ -109,45 +109,48 @@ Tensor std_gradient(const Tensor& g, const Tensor& out, const Tensor& x, uint64_
                     bool keepdim) {
   return var_gradient(quotient(g, out * 2.0), x, axes, correction, keepdim);
 }
+double value_of(const std::optional<Scalar>& correction) { return correction ? correction->real() : 1; }
 Tensor mean_gradient(const Tensor& g, const Tensor& x, uint64_t axes, bool keepdim) {
   return expand_reduced(g, x.shape(), axes, keepdim) / static_cast<double>(count_along(x.shape(), axes));
 }
 
 }  // namespace
 
-Tensor var(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+Tensor var(const Tensor& x, const Dims& dims, const std::optional<Scalar>& correction, bool keepdim) {
   const uint64_t axes = axis_mask("var", dims, x.ndim());
-  Tensor out = moments<Var>(x, axes, correction, keepdim, nullptr);
+  Tensor out = moments<Var>(x, axes, value_of(correction), keepdim, nullptr);
   if (!needs_grad(x)) return out;
-  auto formula = [axes](const Tensor& g, const std::optional<Dims>&, double correction, bool keepdim,
-                        const SavedTensor& x) { return var_gradient(g, x.get(), axes, correction, keepdim); };
+  auto formula = [axes](const Tensor& g, const std::optional<Dims>&, const std::optional<Scalar>& correction,
+                        bool keepdim,
+                        const SavedTensor& x) { return var_gradient(g, x.get(), axes, value_of(correction), keepdim); };
   return record("VarBackward0", out, x,
                 NamedFormula{std::tuple{listed(dims), correction, keepdim, SavedTensor(x)}, std::move(formula),
                              "dim correction keepdim self"});
 }
 
-Tensor std(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+Tensor std(const Tensor& x, const Dims& dims, const std::optional<Scalar>& correction, bool keepdim) {
   const uint64_t axes = axis_mask("std", dims, x.ndim());
-  Tensor out = moments<Std>(x, axes, correction, keepdim, nullptr);
+  Tensor out = moments<Std>(x, axes, value_of(correction), keepdim, nullptr);
   if (!needs_grad(x)) return out;
-  auto formula = [axes](const Tensor& g, const std::optional<Dims>&, double correction, bool keepdim,
-                        const SavedTensor& x, const SavedTensor& out) {
-    return std_gradient(g, out.get(), x.get(), axes, correction, keepdim);
+  auto formula = [axes](const Tensor& g, const std::optional<Dims>&, const std::optional<Scalar>& correction,
+                        bool keepdim, const SavedTensor& x, const SavedTensor& out) {
+    return std_gradient(g, out.get(), x.get(), axes, value_of(correction), keepdim);
   };
   return record("StdBackward0", out, x,
                 NamedFormula{std::tuple{listed(dims), correction, keepdim, SavedTensor(x), SavedTensor::output(out)},
                              std::move(formula), "dim correction keepdim self result"});
 }
 
-std::tuple<Tensor, Tensor> var_mean(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+std::tuple<Tensor, Tensor> var_mean(const Tensor& x, const Dims& dims, const std::optional<Scalar>& correction,
+                                    bool keepdim) {
   const uint64_t axes = axis_mask("var_mean", dims, x.ndim());
-  Tensor m, v = moments<Var>(x, axes, correction, keepdim, &m);
+  Tensor m, v = moments<Var>(x, axes, value_of(correction), keepdim, &m);
   if (!needs_grad(x)) return {v, m};
-  auto formula = [axes](const std::vector<Tensor>& g, const std::optional<Dims>&, double correction, bool keepdim,
-                        const SavedTensor& saved) {
+  auto formula = [axes](const std::vector<Tensor>& g, const std::optional<Dims>&,
+                        const std::optional<Scalar>& correction, bool keepdim, const SavedTensor& saved) {
     const Tensor x = saved.get();
     Tensor out;
-    if (g[0].defined()) out = var_gradient(g[0], x, axes, correction, keepdim);
+    if (g[0].defined()) out = var_gradient(g[0], x, axes, value_of(correction), keepdim);
     if (g[1].defined())
       out = out.defined() ? out + mean_gradient(g[1], x, axes, keepdim) : mean_gradient(g[1], x, axes, keepdim);
     return std::vector<Tensor>{out};
@@ -158,15 +161,17 @@ std::tuple<Tensor, Tensor> var_mean(const Tensor& x, const Dims& dims, double co
   return {v, m};
 }
 
-std::tuple<Tensor, Tensor> std_mean(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+std::tuple<Tensor, Tensor> std_mean(const Tensor& x, const Dims& dims, const std::optional<Scalar>& correction,
+                                    bool keepdim) {
   const uint64_t axes = axis_mask("std_mean", dims, x.ndim());
-  Tensor m, s = moments<Std>(x, axes, correction, keepdim, &m);
+  Tensor m, s = moments<Std>(x, axes, value_of(correction), keepdim, &m);
   if (!needs_grad(x)) return {s, m};
-  auto formula = [axes](const std::vector<Tensor>& g, const std::optional<Dims>&, double correction, bool keepdim,
-                        const SavedTensor& saved, const SavedTensor& saved_out) {
+  auto formula = [axes](const std::vector<Tensor>& g, const std::optional<Dims>&,
+                        const std::optional<Scalar>& correction, bool keepdim, const SavedTensor& saved,
+                        const SavedTensor& saved_out) {
     const Tensor x = saved.get();
     Tensor out;
-    if (g[0].defined()) out = std_gradient(g[0], saved_out.get(), x, axes, correction, keepdim);
+    if (g[0].defined()) out = std_gradient(g[0], saved_out.get(), x, axes, value_of(correction), keepdim);
     if (g[1].defined())
       out = out.defined() ? out + mean_gradient(g[1], x, axes, keepdim) : mean_gradient(g[1], x, axes, keepdim);
     return std::vector<Tensor>{out};
@@ -208,7 +213,7 @@ constexpr bool norm_gradient_reads_out(double p) { return p != 0 && p != 1; }
 
 }  // namespace
 
-Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
+Tensor vector_norm(const Tensor& x, const Scalar& order, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
   STRIDED_CHECK(is_floating(x.dtype()) || is_complex(x.dtype()), RuntimeError,
                 "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
                 cpp_name_of(x.dtype()));
@@ -217,6 +222,9 @@ Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, st
                 "linalg.vector_norm: dtype should be floating point or complex. Got ", cpp_name_of(compute));
   STRIDED_CHECK(is_complex(compute) || !is_complex(x.dtype()), RuntimeError,
                 "linalg.vector_norm: dtype should be complex for complex inputs, but got ", cpp_name_of(compute));
+  STRIDED_CHECK(!order.is_complex(), RuntimeError,
+                "linalg.vector_norm: Expected a non-complex scalar as the order of norm.");
+  const double p = order.real();
   const uint64_t axes = axis_mask("linalg.vector_norm", dims, x.ndim());
   const bool no_identity = std::isinf(p) || p < 0;
   if (no_identity && is_empty_along(x, axes)) {
@@ -248,32 +256,36 @@ Tensor vector_norm(const Tensor& x, double p, const Dims& dims, bool keepdim, st
         compute);
   }
   if (!needs_grad(x)) return out;
-  auto formula = [axes](const Tensor& g, double p, const std::optional<Dims>&, bool keepdim, const SavedTensor& x,
-                        const SavedTensor& out) { return norm_gradient(g, x.get(), out.get(), p, axes, keepdim); };
+  auto formula = [axes](const Tensor& g, const Scalar& order, const std::optional<Dims>&, bool keepdim,
+                        const SavedTensor& x, const SavedTensor& out) {
+    return norm_gradient(g, x.get(), out.get(), order.real(), axes, keepdim);
+  };
   return record("LinalgVectorNormBackward0", out, x,
-                NamedFormula{std::tuple{p, listed(dims), keepdim, saved_if(norm_gradient_reads_x(p), x),
+                NamedFormula{std::tuple{order, listed(dims), keepdim, saved_if(norm_gradient_reads_x(p), x),
                                         norm_gradient_reads_out(p) ? SavedTensor::output(out) : SavedTensor()},
                              std::move(formula), "ord dim keepdim self result"});
 }
 
-Tensor dist(const Tensor& x, const Tensor& other, double p) {
+Tensor dist(const Tensor& x, const Tensor& other, const Scalar& order) {
   Tensor out;
   {
     NoGradGuard guard;
-    out = vector_norm(x - other, p);
+    out = vector_norm(x - other, order);
   }
   if (!needs_grad(x, other)) return out;
+  const double p = order.real();
   const bool saved = norm_gradient_reads_x(p);
-  auto formula = [](const Tensor& g, double p, const SavedTensor& x, const SavedTensor& other, const SavedTensor& out) {
+  auto formula = [p](const Tensor& g, const Scalar&, const SavedTensor& other, const SavedTensor& x,
+                     const SavedTensor& out) {
     if (!x.was_saved()) return std::vector<Tensor>(2);
     const Tensor difference = x.get() - other.get(),
                  gx = norm_gradient(g, difference, out.get(), p, axis_mask("dist", {}, difference.ndim()), false);
     return std::vector<Tensor>{gx, -gx};
   };
   return record("DistBackward0", out, {x, other},
-                NamedFormula{std::tuple{p, saved_if(saved, x), saved_if(saved, other),
+                NamedFormula{std::tuple{order, saved_if(saved, other), saved_if(saved, x),
                                         norm_gradient_reads_out(p) ? SavedTensor::output(out) : SavedTensor()},
-                             std::move(formula), "p self other result"});
+                             std::move(formula), "p other self result"});
 }
 
 // ---------------------------------------------------------------- extremes

@@ -211,7 +211,7 @@ std::tuple<Tensor, Tensor> running_extreme(ScanOp op, const char* name, const ch
   const int axis = wrap_axis(name, dim, x.ndim());
   Tensor index, values = run_scan(op, name, x, axis, &index);
   if (!needs_grad(x)) return {values, index};
-  record_all(node, {values}, {x}, gradient_of_taken(x, dim, axis, true, index, "dim - indices self_sym_sizes"));
+  record_all(node, {values}, {x}, gradient_of_taken(x, dim, axis, true, index, "dim - indices -"));
   return {values, index};
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "core/scalar.h"
 #include "tensor/tensor.h"
 
 namespace strided {
@@ -30,7 +31,7 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<bool> b
 // Those of all rows i < j of one matrix, as a vector.
 Tensor pdist(const Tensor& x, double p);
 // x with every slice along dim whose p-norm is above maxnorm scaled down to that.
-Tensor renorm(const Tensor& x, double p, int64_t dim, double maxnorm);
-Tensor renorm_(const Tensor& self, double p, int64_t dim, double maxnorm);
+Tensor renorm(const Tensor& x, const Scalar& p, int64_t dim, const Scalar& maxnorm);
+Tensor renorm_(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& maxnorm);
 
 }  // namespace strided

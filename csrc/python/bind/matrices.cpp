@@ -251,13 +251,12 @@ Tensor norm_name(const Tensor& a, const std::string& p, std::optional<Dims> dim,
 }
 Tensor norm_number(const Tensor& a, const std::optional<Scalar>& p, const std::optional<Dims>& dim, bool keepdim,
                    std::optional<DType> dtype) {
-  std::optional<double> order;
-  if (p) order = real_order("linalg.vector_norm", *p);
-  return linalg_norm(a, order, dim, keepdim, dtype);
+  if (p) real_order("linalg.vector_norm", *p);
+  return linalg_norm(a, p, dim, keepdim, dtype);
 }
 Tensor vector_norm_any(const Tensor& x, const Scalar& p, std::optional<Dims> dim, bool keepdim,
                        std::optional<DType> dtype) {
-  return vector_norm(x, real_order("linalg.vector_norm", p), dim.value_or(Dims()), keepdim, dtype);
+  return vector_norm(x, p, dim.value_or(Dims()), keepdim, dtype);
 }
 Tensor linalg_diagonal(const Tensor& a, int64_t offset, int64_t dim1, int64_t dim2) {
   return diagonal(a, offset, dim1, dim2);
@@ -466,7 +465,7 @@ void bind_matrices() {
       "linalg.norm(Tensor input, str ord, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
       "Matrix norm 'fro' or 'nuc'.", kFunction);
   def<&vector_norm_any>(
-      "linalg.vector_norm(Tensor input, Number ord=2.0, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
+      "linalg.vector_norm(Tensor input, Number ord=2, int[]? dim=None, bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",
       "(sum |x|^ord)^(1/ord); ord may be 0, inf, -inf.", kFunction);
   def<&matrix_norm_name>(
       "linalg.matrix_norm(Tensor input, str ord='fro', int[] dim=(-2, -1), bool keepdim=False, *, dtype? dtype=None, Tensor? out=None)",

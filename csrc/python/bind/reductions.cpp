@@ -25,14 +25,14 @@ template <Tensor (*F)(const Tensor&, const Dims&, bool, OptionalDType)>
 Tensor with_dtype(const Tensor& x, const OptionalDims& dims, bool keepdim, OptionalDType dtype) {
   return F(x, dims.value_or(Dims()), keepdim, dtype);
 }
-template <class R, R (*F)(const Tensor&, const Dims&, double, bool), const char* Name>
+template <class R, R (*F)(const Tensor&, const Dims&, const std::optional<Scalar>&, bool), const char* Name>
 struct Spread {
-  static R checked(const Tensor& x, const Dims& dims, double correction, bool keepdim) {
+  static R checked(const Tensor& x, const Dims& dims, const std::optional<Scalar>& correction, bool keepdim) {
     R result = F(x, dims, correction, keepdim);
     int64_t results;
     if constexpr (std::is_same_v<R, Tensor>) results = result.numel();
     else results = std::get<0>(result).numel();
-    if (static_cast<double>(results == 0 ? 0 : x.numel() / results) <= correction)
+    if (static_cast<double>(results == 0 ? 0 : x.numel() / results) <= (correction ? correction->real() : 1))
       warn(concat(Name,
                   "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
                   "numel divided by output numel)."));
@@ -40,7 +40,8 @@ struct Spread {
   }
   static R with_correction(const Tensor& x, const OptionalDims& dims, const std::optional<Scalar>& correction,
                            bool keepdim) {
-    return checked(x, dims.value_or(Dims()), correction ? correction->real() : 1.0, keepdim);
+    if (dims && !correction) return checked(x, *dims, Scalar(1), keepdim);  // PyTorch's form with unbiased=True
+    return checked(x, dims.value_or(Dims()), correction, keepdim);
   }
   static R with_unbiased(const Tensor& x, const OptionalDims& dims, bool unbiased, bool keepdim) {
     return checked(x, dims.value_or(Dims()), unbiased ? 1 : 0, keepdim);
@@ -61,7 +62,7 @@ Tensor logsumexp_along(const Tensor& x, const Dims& dims, bool keepdim) { return
 // torch.norm: p is a number, 'fro' (2, of all axes listed), 'nuc' (of matrices; linalg.matrix_norm knows it) or None
 // (2).
 PyObject* norm(const Tensor& x, PyObject* p, const OptionalDims& dims, bool keepdim, OptionalDType dtype) {
-  double order = 2;
+  Scalar order = 2;
   if (PyUnicode_Check(p)) {
     const std::string name = detail::to_string(p);
     if (name == "nuc") {
@@ -78,10 +79,7 @@ PyObject* norm(const Tensor& x, PyObject* p, const OptionalDims& dims, bool keep
   } else if (p != Py_None) {
     if (!is_number(p) && !is_tensor(p))
       STRIDED_THROW(TypeError, "norm(): argument 'p' must be a number, 'fro' or 'nuc', not ", Py_TYPE(p)->tp_name);
-    const Scalar given = detail::From<Scalar>::get(p);
-    STRIDED_CHECK(!given.is_complex(), RuntimeError,
-                  "linalg.vector_norm: Expected a non-complex scalar as the order of norm.");
-    order = given.real();
+    order = detail::From<Scalar>::get(p);
   }
   return wrap(vector_norm(x, order, dims.value_or(Dims()), keepdim, dtype));
 }
@@ -168,7 +166,7 @@ void bind_means() {
       "\n\n>>> strided.nanmean(strided.tensor([1., float('nan'), 3.]))\ntensor(2.)");
 }
 
-template <class R, R (*F)(const Tensor&, const Dims&, double, bool), const char* Name>
+template <class R, R (*F)(const Tensor&, const Dims&, const std::optional<Scalar>&, bool), const char* Name>
 void bind_spread(const char* doc) {
   using S = Spread<R, F, Name>;
   const std::string name = Name;
@@ -243,7 +241,7 @@ void bind_norms() {
       "RuntimeError otherwise. The result is real.\n\n" STRIDED_AXES
       "\n\n>>> strided.norm(strided.tensor([3., 4.]))\ntensor(5.)");
   def<&dist>(
-      "dist(Tensor input, Tensor other, float p=2)",
+      "dist(Tensor input, Tensor other, Number p=2)",
       "The p-norm of input - other.\n\n>>> strided.dist(strided.tensor([1., 2.]), strided.tensor([4., 6.]))\ntensor(5.)");
 }
 

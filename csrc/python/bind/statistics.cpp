@@ -48,17 +48,6 @@ Tensor cdist_by(const Tensor& x1, const Tensor& x2, double p, const std::optiona
   return cdist(x1, x2, p, false);
 }
 
-double real_number(const char* name, const Scalar& value) {
-  STRIDED_CHECK(!value.is_complex(), RuntimeError, "renorm: ", name, " must be real-valued");
-  return value.real();
-}
-Tensor renorm_of(const Tensor& x, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
-  return renorm(x, real_number("p", p), dim, real_number("maxnorm", maxnorm));
-}
-Tensor renorm_in_place(const Tensor& x, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
-  return renorm_(x, real_number("p", p), dim, real_number("maxnorm", maxnorm));
-}
-
 }  // namespace
 
 void bind_statistics() {
@@ -104,12 +93,12 @@ void bind_statistics() {
       "The p-norm distances of all pairs of rows i < j of a matrix (N, M): a vector of N (N - 1) / 2, in the order (0, 1), (0, 2), ...\n\n"
       ">>> strided.pdist(strided.tensor([[0., 0.], [3., 4.], [0., 4.]]))\ntensor([5., 4., 3.])",
       kFunction);
-  def<&renorm_of>(
+  def<&renorm>(
       "renorm(Tensor input, Number p, int dim, Number maxnorm, *, Tensor? out=None)",
       "Each slice along dim whose p-norm is above maxnorm, scaled down to it; the others as they are. Floating and complex dtypes, at\n"
       "least 2 dimensions, p > 0, maxnorm >= 0; RuntimeError otherwise.\n\n"
       ">>> strided.renorm(strided.tensor([[3., 4.], [0., 1.]]), 2, 0, 1.)\ntensor([[0.6000, 0.8000],\n        [0.0000, 1.0000]])");
-  def<&renorm_in_place>("renorm_(Tensor self, Number p, int dim, Number maxnorm)", "In-place form of renorm.", kMethod);
+  def<&renorm_>("renorm_(Tensor self, Number p, int dim, Number maxnorm)", "In-place form of renorm.", kMethod);
 }
 
 }  // namespace strided::python

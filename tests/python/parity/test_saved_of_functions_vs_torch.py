@@ -107,6 +107,28 @@ FUNCTIONS = {
     "cdist": (lambda t, f: t.cdist(x(t, 2, 3), x(t, 4, 3), 3.0), ""),
     "pdist": (lambda t, f: t.pdist(x(t, 3, 3), 1.0), ""),
     "renorm": (lambda t, f: m(t).renorm(2, -1, 1.0), ""),
+    "lerp by a number": (lambda t, f: m(t).lerp(2 * m(t), 0.5), ""),
+    "fmod by a number": (lambda t, f: t.fmod(m(t), 2), ""),
+    "fmod": (lambda t, f: t.fmod(m(t), m(t)), ""),
+    "remainder by a number": (lambda t, f: t.remainder(m(t), 2.0), ""),
+    "erfinv": (lambda t, f: (m(t) / 4).erfinv(), "self"),
+    "sinc": (lambda t, f: m(t).sinc(), ""),
+    "round": (lambda t, f: m(t).round(), ""),
+    "nan_to_num": (lambda t, f: m(t).nan_to_num(1.0), ""),
+    "threshold": (lambda t, f: f.threshold(m(t), 0.5, 0.25), ""),
+    "ldexp": (lambda t, f: t.ldexp(m(t), m(t)), "result"),
+    "cummax": (lambda t, f: m(t).cummax(1)[0], "self"),
+    "std of all": (lambda t, f: m(t).std(), ""),
+    "var without correction": (lambda t, f: m(t).var(unbiased=False), ""),
+    "var of half a correction": (lambda t, f: m(t).var(1, correction=0.5), ""),
+    "std_mean of all": (lambda t, f: t.std_mean(m(t))[0], ""),
+    "norm": (lambda t, f: m(t).norm(), ""),
+    "norm of a floating order": (lambda t, f: m(t).norm(3.0, 1), ""),
+    "linalg.norm": (lambda t, f: t.linalg.norm(m(t)), ""),
+    "linalg.norm of an order": (lambda t, f: t.linalg.norm(x(t, 2, 3), 3, 1), ""),
+    "vector_norm of all": (lambda t, f: t.linalg.vector_norm(m(t)), ""),
+    "dist of order 2": (lambda t, f: t.dist(m(t), 2 * m(t)), ""),
+    "renorm to an int": (lambda t, f: m(t).renorm(2.0, -1, 1), ""),
 }
 SIGNS = {"svd", "qr", "eigh"}  # of vectors: any
 
@@ -130,6 +152,32 @@ def test_what_nodes_show(function):
     assert got == {k: v for k, v in expected.items() if k not in others.split()}
 
 
+# Python compares 2 with 2.0 as equal.
+NUMBERS = {
+    "std": lambda t: m(t).std(),
+    "std of an axis": lambda t: m(t).std(1),
+    "std, unbiased": lambda t: m(t).std(1, unbiased=True),
+    "var, not unbiased": lambda t: m(t).var(unbiased=False),
+    "var of a correction": lambda t: m(t).var(1, correction=2.0),
+    "var_mean": lambda t: t.var_mean(m(t), 1, correction=2)[0],
+    "norm": lambda t: m(t).norm(),
+    "norm of a floating order": lambda t: m(t).norm(2.0),
+    "vector_norm": lambda t: t.linalg.vector_norm(m(t)),
+    "linalg.norm": lambda t: t.linalg.norm(m(t)),
+    "linalg.norm of an order": lambda t: t.linalg.norm(m(t), 3, 1),
+    "dist": lambda t: t.dist(m(t), 2 * m(t), 3),
+    "renorm": lambda t: m(t).renorm(2, -1, 1.0),
+    "renorm to an int": lambda t: m(t).renorm(2.0, -1, 1),
+}
+
+
+@pytest.mark.parametrize("function", NUMBERS)
+def test_numbers_are_of_the_kind_that_the_user_gave(function):
+    names = "correction", "ord", "p", "maxnorm"
+    expected, got = ({k: repr(v) for k, v in shown(NUMBERS[function](t).grad_fn).items() if k in names} for t in BOTH)
+    assert got == expected and got
+
+
 # Of several operands: shapes tell which is which.
 ORDERS = {
     "mm": lambda t, f: x(t, 2, 3).mm(x(t, 3, 4)),
@@ -139,6 +187,8 @@ ORDERS = {
     "mv": lambda t, f: x(t, 2, 3).mv(x(t, 3)),
     "linear": lambda t, f: f.linear(x(t, 2, 3), x(t, 4, 3), x(t, 4)),
     "linear without bias": lambda t, f: f.linear(x(t, 2, 3), x(t, 4, 3)),
+    "cross": lambda t, f: t.linalg.cross(x(t, 2, 3), x(t, 1, 3)),
+    "dist": lambda t, f: t.dist(x(t, 2, 3), x(t, 3), 3),
     "cdist": lambda t, f: t.cdist(x(t, 2, 3), x(t, 4, 3), 3.0),
     "mul": lambda t, f: x(t, 2, 3) * x(t, 3),
     "div": lambda t, f: x(t, 2, 3) / x(t, 3),
@@ -150,6 +200,7 @@ ORDERS = {
     "std": lambda t, f: m(t).std(1),
     "prod": lambda t, f: m(t).prod(1),
     "logsumexp": lambda t, f: m(t).logsumexp(1),
+    "pinv": lambda t, f: t.linalg.pinv(x(t, 4, 3)),
     "qr": lambda t, f: t.linalg.qr(x(t, 4, 3)),
 }
 
