@@ -5,7 +5,7 @@
 namespace strided {
 inline namespace STRIDED_ISA {
 
-// linalg calls these.
+// For linalg (triangular.inc), which declares them: calls from here alone might all be inlined.
 using LinalgGemm = void(int64_t, int64_t, int64_t, Matrix, Matrix, Matrix, const void*, const void*);
 template LinalgGemm gemm<float, PackedProducts<float>>;
 template LinalgGemm gemm<double, PackedProducts<double>>;
