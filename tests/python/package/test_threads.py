@@ -473,3 +473,32 @@ def test_a_tensor_that_is_given_its_own_data():
     x.data = x
     x.data = x.data[1:]
     assert x.tolist() == [1, 2]
+
+
+def test_threads_with_little_stack():
+    """Where threads get 256 KiB of stack (coroutine servers, musl's default is less than 1 MiB) nothing overflows."""
+    script = """
+import threading, strided as torch
+a = torch.rand(300, 300)
+s = torch.rand(40, 16, 16)
+def work():
+    for x in (torch.rand(200_000), torch.randint(0, 10**15, (200_000,)), torch.rand(50_000).half()):
+        for descending in (False, True):
+            torch.sort(x, descending=descending), torch.argsort(x, stable=True), torch.topk(x, 50)
+    for f in (torch.linalg.svd, torch.linalg.eigh, torch.linalg.qr, torch.linalg.eigvals, torch.linalg.inv):
+        f(a), f(s)
+    torch.nn.functional.grid_sample(s.double()[None], torch.rand(1, 9, 9, 2).double(), "bicubic", align_corners=True)
+    a @ a, a.cfloat() @ a.cfloat(), a.int() @ a.int(), a.half() @ a.half()
+    torch.fft.fft2(a), a.unique(), a.std(0), a.softmax(0)
+    y = x = torch.ones(1, requires_grad=True)
+    for _ in range(20_000):
+        y = y + 1
+    y.backward()
+    print("done")
+threading.stack_size(256 * 1024)
+t = threading.Thread(target=work)
+t.start()
+t.join()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+    assert done.stdout == "done\n", done.stderr[-500:]
