@@ -20,7 +20,7 @@ from ._update import subtract_product
 if TYPE_CHECKING:
     from ..._typing import Tensor
 
-_solve = _C.functions["linalg.solve_triangular"]
+_solve, _cat = _C.functions["linalg.solve_triangular"], _C.functions["cat"]
 
 
 def solve_block(T: Tensor, B: Tensor, upper: bool, adjoint: bool, unit: bool) -> Tensor:
@@ -85,52 +85,77 @@ def _wide(T: Matrix, B: Matrix, upper: bool, adjoint: bool, unit: bool) -> None:
 
 def _thin(T: Matrix, B: Matrix, left: int, right: int, home: int, upper: bool, adjoint: bool, unit: bool) -> None:
     """The columns left : right of B, one block, which the processes of column `home` have."""
+    if adjoint:
+        return _thin_adjoint(T, B, left, right, home, upper, unit)
     grid, n, width = T.grid, T.shape[0], right - left
-    at_home = grid.column == home
     cols = slice(B.first_col(left), B.first_col(right))
-    if adjoint:  # the solved blocks are wanted in whole rows of the grid
-        held = broadcast(grid.row_comm, _own(B.local[:, cols], B, width, at_home, None), home)
-    else:  # each column of the grid sums what its columns of T take off; the sums meet where a block is solved
-        held = _own(B.local[:, cols], B, width, at_home, 0)
-    for first, end, row in _order(T, upper, adjoint):
+    # Every column of the grid keeps the solved blocks that its columns of T are multiplied by. So a block row is
+    # multiplied by all of them at once, everywhere in its row of the grid, and the sums meet where it is solved.
+    solved = B.local.new_empty((T.local.shape[1], width))
+    for first, end, row in _order(T, upper, False):
+        column = T.cols.owner(first)
+        at = slice(B.first_row(first), B.first_row(end))
+        mine, size = slice(T.first_col(first), T.first_col(end)), end - first
+        block = B.local.new_zeros((size, width))
+        if grid.row == row:
+            if grid.column == home:
+                block.copy_(B.local[at, cols])
+            before = slice(mine.stop, None) if upper else slice(0, mine.start)
+            subtract_product(block, T.local[at, before], solved[before])
+            reduce(grid.row_comm, block, column)
+        if grid.column == column:
+            if grid.row == row:
+                block = solve_block(T.local[at, mine], block, upper, False, unit).contiguous()
+            if first > 0 if upper else end < n:
+                broadcast(grid.column_comm, block, row)
+            solved[mine] = block
+    _bring_home(T, B, cols, solved, home)
+
+
+def _thin_adjoint(T: Matrix, B: Matrix, left: int, right: int, home: int, upper: bool, unit: bool) -> None:
+    """The same for T^-H B: the solved blocks are wanted in whole rows of the grid."""
+    grid, n, width = T.grid, T.shape[0], right - left
+    cols = slice(B.first_col(left), B.first_col(right))
+    part = B.local[:, cols]
+    held = part.contiguous().clone() if grid.column == home else B.local.new_empty((B.local.shape[0], width))
+    held = broadcast(grid.row_comm, held, home)
+    for first, end, row in _order(T, upper, True):
         column = T.cols.owner(first)
         rest = slice(0, T.first_row(first)) if upper else slice(T.first_row(end), None)
         at = slice(B.first_row(first), B.first_row(end))
-        mine, size = slice(T.first_col(first), T.first_col(end)), end - first
-        some = first > 0 if upper else end < n
+        mine = slice(T.first_col(first), T.first_col(end))
         block = held[at].clone()
-        if adjoint:
-            if grid.column == column and some:
-                block_sum = reduce(grid.column_comm, T.local[rest, mine].mH @ held[rest], row)
-                if grid.row == row:
-                    block -= block_sum
-        elif grid.row == row:
-            reduce(grid.row_comm, block, column)
-        if grid.row == row and grid.column == column:
-            block = solve_block(T.local[at, mine], block, upper, adjoint, unit).contiguous()
-        if adjoint:
+        if grid.column == column and (first > 0 if upper else end < n):
+            sums = reduce(grid.column_comm, T.local[rest, mine].mH @ held[rest], row)
             if grid.row == row:
-                held[at] = broadcast(grid.row_comm, block, column)
-            continue
-        if grid.column == column and some:
-            solved = block if grid.row == row else B.local.new_empty((size, width))
-            broadcast(grid.column_comm, solved, row)
-            subtract_product(held[rest], T.local[rest, mine], solved)
+                block -= sums
         if grid.row == row:
-            if column == home:
-                if at_home:
-                    held[at] = block
-            elif grid.column == column:
-                grid.row_comm.send(block, home)
-            elif at_home:
-                grid.row_comm.recv(block, column)
-                held[at] = block
-    if at_home:
-        B.local[:, cols] = held
+            if grid.column == column:
+                block = solve_block(T.local[at, mine], block, upper, True, unit).contiguous()
+            held[at] = broadcast(grid.row_comm, block, column)
+    if grid.column == home:
+        part.copy_(held)
 
 
-def _own(part: Tensor, B: Matrix, width: int, at_home: bool, fill: float | None) -> Tensor:
-    if at_home:
-        return part.contiguous().clone()
-    made = B.local.new_empty((B.local.shape[0], width))
-    return made if fill is None else made.fill_(fill)
+def _bring_home(T: Matrix, B: Matrix, cols: slice, solved: Tensor, home: int) -> None:
+    """The solved blocks, each from the process that has it on its diagonal, go to column `home` of the grid: one message
+    from each process, after the last step, so that no step waits for them."""
+    grid = T.grid
+    steps: list[list[tuple[int, int]]] = [[] for _ in range(grid.columns)]
+    for first, end, row in T.rows.steps():
+        if row == grid.row:
+            steps[T.cols.owner(first)].append((first, end))
+    if grid.column != home:
+        if steps[grid.column]:
+            blocks = [solved[T.first_col(first) : T.first_col(end)] for first, end in steps[grid.column]]
+            grid.row_comm.send(_cat(blocks), home)
+        return
+    for column, theirs in enumerate(steps):
+        if column != home and theirs:
+            got = solved.new_empty((sum(end - first for first, end in theirs), solved.shape[1]))
+            grid.row_comm.recv(got, column)
+        at = 0
+        for first, end in theirs:
+            block = solved[T.first_col(first) : T.first_col(end)] if column == home else got[at : at + end - first]
+            B.local[B.first_row(first) : B.first_row(end), cols] = block
+            at += end - first
