@@ -138,8 +138,10 @@ def _thin_adjoint(T: Matrix, B: Matrix, left: int, right: int, home: int, upper:
 
 
 def _bring_home(T: Matrix, B: Matrix, cols: slice, solved: Tensor, home: int) -> None:
-    """The solved blocks, each from the process that has it on its diagonal, go to column `home` of the grid: one message
-    from each process, after the last step, so that no step waits for them."""
+    """The solved blocks, each from the process that has it on its diagonal, go to column `home` of the grid.
+
+    One message from each process, after the last step, so that no step waits for them.
+    """
     grid = T.grid
     steps: list[list[tuple[int, int]]] = [[] for _ in range(grid.columns)]
     for first, end, row in T.rows.steps():
