@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import strided
 
 from ..._utils import ExceptionWrapper
+from ._segments import Receiver, Sender
 from ._utils.fetch import _BaseDatasetFetcher, _IterableDatasetFetcher, _MapDatasetFetcher
 
 if TYPE_CHECKING:
@@ -84,13 +85,15 @@ def _next_task(tasks, results, parent):
                 return None
 
 
-def _work(number, loader, tasks, results):
+def _work(number, loader, tasks, results, descriptors):
     """What a worker does: reads what its queue asks for, until that says None."""
     global _worker_info
     strided.set_num_threads(1)
+    sender = Sender(descriptors)
     fetcher, failed, parent = None, None, os.getppid()
     while (task := _next_task(tasks, results, parent)) is not None:
-        kind, value, index = task
+        kind, value, index, freed = task
+        sender.freed(freed)
         if kind == "begin":
             failed = None
             try:
@@ -112,10 +115,17 @@ def _work(number, loader, tasks, results):
             made, ended = None, True
         except Exception as error:
             made, ended = _failure(error, number), False
-        results.put((value, made, ended))
+        try:
+            packed = sender.pack(made)
+        except Exception as error:  # what cannot be pickled
+            packed = sender.pack(_failure(error, number))
+        results.put((value, packed, ended))
+        made = packed = None  # it is not kept until the next one is made
 
 
-def _stop(tasks, processes):
+def _stop(tasks, processes, owner):
+    if os.getpid() != owner:  # a forked process has copies of these objects, not the workers
+        return
     for q in tasks:
         q.put(None)
     for p in processes:
@@ -141,13 +151,17 @@ class Workers:
         }  # fmt: skip
         self.results, self.fresh, self.epoch = context.Queue(), True, 0
         self.tasks = [context.Queue() for _ in range(self.count)]
+        ends = [context.Pipe() for _ in range(self.count)]
+        self.receivers = [Receiver(here) for here, _ in ends]
         self.processes = [
-            context.Process(target=_work, args=(i, shown, self.tasks[i], self.results), daemon=True)
-            for i in range(self.count)
+            context.Process(target=_work, args=(i, shown, self.tasks[i], self.results, there), daemon=True)
+            for i, (_, there) in enumerate(ends)
         ]
+        with contextlib.suppress(ImportError):
+            import numpy.random  # noqa: F401  # once here, rather than in each forked worker, which seeds it
         for p in self.processes:
             p.start()
-        self._end = weakref.finalize(self, _stop, self.tasks, self.processes)
+        self._end = weakref.finalize(self, _stop, self.tasks, self.processes, os.getpid())
 
     def alive(self) -> bool:
         """Whether there are workers to be used again."""
@@ -174,7 +188,7 @@ class Workers:
         """Another pass: asks for the first batches."""
         self.epoch += 1
         for q in self.tasks:
-            q.put(("begin", seed, self.fresh))
+            q.put(("begin", seed, self.fresh, []))
         self.fresh = False
         self.indices, self.turn = indices, itertools.cycle(range(self.count))
         self.running: set[int] = set(range(self.count))
@@ -191,7 +205,7 @@ class Workers:
         if index is _NONE:
             return False
         worker = first if first in self.running else next(i for i in self.turn if i in self.running)
-        self.tasks[worker].put(("batch", (self.epoch, self.sent, worker), index))
+        self.tasks[worker].put(("batch", (self.epoch, self.sent, worker), index, self.receivers[worker].take_freed()))
         self.sent += 1
         return True
 
@@ -201,12 +215,13 @@ class Workers:
             wanted: Any = None
             free: Any = None
             while (self.given if self.in_order else wanted) not in self.ready:
-                (when, number, worker), made, ended = self._result()
+                (when, number, worker), packed, ended = self._result()
                 if when != self.epoch:  # what is left of an epoch that was not read to its end
+                    self.receivers[worker].drop(packed)
                     continue
                 if ended:
                     self.running.discard(worker)
-                self.ready[number] = made, ended
+                self.ready[number] = self.receivers[worker].unpack(packed), ended
                 wanted, free = number, worker
             made, ended = self.ready.pop(self.given if self.in_order else wanted)
             self.given += 1
