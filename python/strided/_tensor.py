@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from typing import TYPE_CHECKING
 
 from . import _C
@@ -307,8 +308,8 @@ def __copy__(self) -> Tensor:
     return made
 
 
-def _rebuild(data: bytes, dtype, size, stride, requires_grad, device="cpu"):
-    made = _C.from_buffer(bytearray(data), dtype, -1, 0) if data else _f["empty"]((0,), dtype=dtype, device=_CPU)
+def _rebuild(data, dtype, size, stride, requires_grad, device="cpu"):
+    made = _C.from_buffer(data, dtype, -1, 0) if 0 not in size else _f["empty"]((0,), dtype=dtype, device=_CPU)
     made = _f["_convert"](made.as_strided(size, stride, 0).clone(), None, _C.device(device), False)
     return _as_type(made, _C.Tensor, requires_grad)
 
@@ -337,6 +338,12 @@ def _rebuild_from_type_v2(func, new_type, args, state):
     return made
 
 
+def _bytes_of(t, protocol):
+    """All elements of a tensor without gaps. From protocol 5 on the pickler reads them where they are."""
+    whole = t.as_strided((t.numel(),), (1,), 0).view(_C.uint8)
+    return pickle.PickleBuffer(whole) if protocol >= 5 else bytes(memoryview(whole))
+
+
 def __reduce_ex__(self, protocol):
     if self.is_meta:
         described = tuple(self.size()), tuple(self.stride()), self.dtype, self.requires_grad
@@ -344,9 +351,9 @@ def __reduce_ex__(self, protocol):
             return _rebuild_meta, described
         return _rebuild_from_type_v2, (_rebuild_meta, type(self), described, state_of(self))
     # A result of an operation comes back as a leaf. The copy has no gaps, and keeps the order of dimensions.
-    c = self.detach().cpu().clone()
+    c = self.detach().cpu().clone()  # also because memory that is given out is not resized any more
     args = (
-        bytes(c.as_strided((c.numel(),), (1,), 0).view(_C.uint8).numpy()) if c.numel() else b"",
+        _bytes_of(c, protocol) if c.numel() else b"",
         self.dtype,
         tuple(self.size()),
         tuple(c.stride()),

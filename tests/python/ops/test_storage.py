@@ -490,3 +490,25 @@ def test_bytes_that_are_written():
     ):
         with pytest.raises(kind):
             call()
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_tensors_are_pickled(protocol):
+    whole = torch.arange(24, dtype=torch.float32).reshape(1, 2, 3, 4)
+    for t in (whole, whole[:, 1:], whole.mT, whole.to(memory_format=torch.channels_last), whole[0, 0, 0, 0], whole[:0]):
+        back = pickle.loads(pickle.dumps(t, protocol))
+        assert torch.equal(back, t) and back.is_contiguous() == t.clone().is_contiguous()
+        back += 1  # memory of its own, not the pickle's
+        back.untyped_storage().resize_(400)
+    whole.untyped_storage().resize_(400)  # pickling did not give it out
+
+
+def test_pickles_with_buffers_beside_them():
+    t, buffers = torch.arange(1000), []
+    data = pickle.dumps(t, 5, buffer_callback=buffers.append)
+    assert len(data) < 400 and [len(memoryview(b)) for b in buffers] == [8000]
+    for given in (buffers, [bytes(b) for b in buffers], [bytearray(b) for b in buffers]):
+        back = pickle.loads(data, buffers=given)
+        back += 1
+        assert torch.equal(back, t + 1)
+    assert torch.equal(pickle.loads(data, buffers=buffers), t)
