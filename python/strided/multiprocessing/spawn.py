@@ -91,8 +91,11 @@ class ProcessContext:
 
     def _raise(self, i: int) -> None:
         process = self.processes[i]
-        if self._errors[i].poll():
-            text = self._errors[i].recv()
+        try:
+            text = self._errors[i].recv() if self._errors[i].poll() else None
+        except EOFError:  # it ended without a word
+            text = None
+        if text is not None:
             raise ProcessRaisedException(
                 f"\n\n-- Process {i} terminated with the following error:\n{text}", i, process.pid
             )

@@ -392,6 +392,68 @@ def test_names_of_launchers():
         ElasticDistributedSampler(range(10), 2, 0, start_index=10)
 
 
+# ---------------------------------------------------------------- functions on ranks
+
+
+def sum_of_ranks(x):
+    import strided as torch
+    from strided import distributed as dist
+
+    dist.init_process_group("gloo")
+    total = torch.full((2,), x + dist.get_rank())
+    dist.all_reduce(total)
+    assert dist.is_torchelastic_launched() and os.environ["LOCAL_RANK"] == os.environ["RANK"]
+    return total, os.environ["WORLD_SIZE"]
+
+
+def fail_once(path, how):
+    from pathlib import Path
+
+    if os.environ["RANK"] != "1":
+        return how
+    if int(os.environ["TORCHELASTIC_RESTART_COUNT"]) == 1:
+        return Path(path).read_text()
+    Path(path).write_text("again")
+    if how == "raise":
+        raise ValueError("no data")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def launch_config(**options):
+    from strided.distributed import launcher
+
+    return launcher.LaunchConfig(1, 1, 2, run_id="x", rdzv_backend="c10d", **options)
+
+
+def test_functions_on_ranks():
+    from strided.distributed import launcher
+
+    found = launcher.elastic_launch(launch_config(), sum_of_ranks)(10)
+    assert {rank: (total.tolist(), size) for rank, (total, size) in found.items()} == {
+        0: ([21, 21], "2"), 1: ([21, 21], "2")}  # fmt: skip
+    with pytest.raises(ValueError, match="min_nodes=2: srun or mpiexec"):
+        launcher.elastic_launch(launcher.LaunchConfig(2, 2, 1), sum_of_ranks)(10)
+    with pytest.raises(TypeError, match="an entrypoint is a function, not 'a.py'"):
+        launcher.launch_agent(launch_config(), "a.py", [])
+    with pytest.raises(ValueError, match="shutdown_timeout must be non-negative, got -1"):
+        launch_config(shutdown_timeout=-1)
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "text"), [("raise", 1, "ValueError: no data"), ("kill", -9, "Signal 9 (SIGKILL)")]
+)
+def test_functions_on_ranks_that_fail(tmp_path, how, code, text):
+    from strided.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from strided.distributed.launcher.api import elastic_launch
+
+    given = elastic_launch(launch_config(max_restarts=1, start_method="fork"), fail_once)(str(tmp_path / "a"), how)
+    assert given == {0: how, 1: "again"}
+    with pytest.raises(ChildFailedError, match="fail_once FAILED") as error:
+        elastic_launch(launch_config(max_restarts=0, start_method="fork"), fail_once)(str(tmp_path / "a"), how)
+    rank, failure = error.value.get_first_failure()
+    assert (rank, failure.exitcode) == (1, code) and text in failure.message
+
+
 # ---------------------------------------------------------------- without MPI
 
 WITH_TCP = """

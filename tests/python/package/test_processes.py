@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import signal
 import subprocess
 import sys
 
@@ -111,6 +112,17 @@ def test_a_process_that_fails_during_join():
     with pytest.raises(torch.multiprocessing.ProcessExitedException, match="process 1 terminated with exit code 1"):
         context.join()
     os.close(receive)
+
+
+def kill_self(i):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_that_a_signal_ends():
+    mp = torch.multiprocessing
+    with pytest.raises(mp.ProcessExitedException, match="process 0 terminated with signal SIGKILL") as error:
+        mp.start_processes(kill_self, start_method="fork")
+    assert (error.value.exit_code, error.value.signal_name) == (-9, "SIGKILL")
 
 
 def test_sharing_strategies():
