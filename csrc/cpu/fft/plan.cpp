@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <list>
 #include <map>
 #include <mutex>
 #include <tuple>
+#include <type_traits>
 
 #include "cpu/kernels.h"
 
@@ -15,32 +17,71 @@ namespace {
 
 constexpr long double kPi = 3.14159265358979323846264338327950288L;
 
+// Tables of float32 numbers are computed in double, those of float64 numbers in long double.
+template <class R>
+constexpr bool kWide = std::is_same<R, long double>::value;
+
+template <class R>
 struct Root {
-  long double re, im;
+  R re, im;
 };
-// e^(-2 pi i k / n) for 0 <= k < n, from an angle of at most pi / 4.
-Root root(int64_t k, int64_t n) {
-  const int64_t eight = 8 * k, octant = eight / n;
-  // The angle from the nearest multiple of pi / 2, in units of 2 pi / (4 n).
-  const int64_t quarter = (octant + 1) / 2, rest = 4 * k - quarter * n;
-  const long double angle = kPi / 2 * static_cast<long double>(rest) / static_cast<long double>(n);
-  const long double c = std::cos(angle), s = std::sin(angle);
-  switch (quarter % 4) {
-    case 0: return {c, -s};
-    case 1: return {-s, -c};
-    case 2: return {-c, s};
-    default: return {s, c};
-  }
+template <class R>
+Root<R> operator*(Root<R> a, Root<R> b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
-void set_root(Table& table, size_t i, Root w) {
+
+// e^(-2 pi i k / n) for 0 <= k < n. Sines and cosines cost more than the transforms that use them, so only those of
+// about sqrt(2 n) angles are computed; an angle of at most pi / 4 is the sum of two of them.
+template <class R>
+class Roots {
+ public:
+  explicit Roots(int64_t n) : n_(n) {
+    while (int64_t{1} << 2 * bits_ < n / 2 + 1) ++bits_;
+    for (int64_t k = 0; k < int64_t{1} << bits_; ++k) fine_.push_back(turn(k));
+    for (int64_t k = 0; k <= n / 2; k += int64_t{1} << bits_) coarse_.push_back(turn(k));
+  }
+  Root<R> operator()(int64_t k) const {
+    const int64_t octant = 8 * k / n_;
+    // The angle from the nearest multiple of pi / 2, in units of 2 pi / (4 n).
+    const int64_t quarter = (octant + 1) / 2, rest = 4 * k - quarter * n_, units = std::abs(rest);
+    const Root<R> w =
+        coarse_[static_cast<size_t>(units >> bits_)] * fine_[static_cast<size_t>(units & ((int64_t{1} << bits_) - 1))];
+    const R c = w.re, s = rest < 0 ? -w.im : w.im;
+    switch (quarter % 4) {
+      case 0: return {c, -s};
+      case 1: return {-s, -c};
+      case 2: return {-c, s};
+      default: return {s, c};
+    }
+  }
+
+ private:
+  Root<R> turn(int64_t units) const {
+    const R angle = static_cast<R>(kPi / 2) * static_cast<R>(units) / static_cast<R>(n_);
+    return {std::cos(angle), std::sin(angle)};
+  }
+
+  int64_t n_;
+  int bits_ = 0;
+  std::vector<Root<R>> fine_, coarse_;
+};
+
+template <class R>
+void set_root(Table& table, size_t i, Root<R> w) {
   table.set(2 * i, w.re);
   table.set(2 * i + 1, w.im);
 }
-// e^(-pi i j^2 / n)
-Root chirp_root(int64_t j, int64_t n) {
-  return root(static_cast<int64_t>(static_cast<unsigned __int128>(j) * static_cast<unsigned __int128>(j) %
-                                   static_cast<unsigned __int128>(2 * n)),
-              2 * n);
+// e^(-pi i j^2 / n) for j < n
+template <class R>
+std::vector<Root<R>> chirp_roots(int64_t n) {
+  const Roots<R> root(2 * n);
+  std::vector<Root<R>> chirp;
+  chirp.reserve(static_cast<size_t>(n));
+  for (int64_t j = 0, square = 0; j < n; ++j) {  // j^2 modulo 2 n
+    chirp.push_back(root(square));
+    square = (square + 2 * j + 1) % (2 * n);
+  }
+  return chirp;
 }
 
 int lanes_of(bool wide) { return kernel_table().fft[wide].lanes; }
@@ -140,8 +181,9 @@ double chirp_cost(int64_t n, bool wide) {
 
 // ---------------------------------------------------------------- the spectrum of a chirp
 
-// The transform of n elements `step` apart, in place of `out`, in long double: only for tables.
-void slow_transform(int64_t n, const Root* in, int64_t step, Root* out, const std::vector<Root>& roots) {
+// The transform of n elements `step` apart, in place of `out`: only for tables.
+template <class R>
+void slow_transform(int64_t n, const Root<R>* in, int64_t step, Root<R>* out, const std::vector<Root<R>>& roots) {
   if (n == 1) {
     *out = *in;
     return;
@@ -152,85 +194,82 @@ void slow_transform(int64_t n, const Root* in, int64_t step, Root* out, const st
   for (int64_t j = 0; j < r; ++j) slow_transform(m, in + j * step, step * r, out + j * m, roots);
   if (r == 2) {
     for (int64_t k = 0; k < m; ++k) {
-      const Root w = roots[static_cast<size_t>(k * (all / n))], a = out[k], b = out[m + k];
-      const Root t{b.re * w.re - b.im * w.im, b.re * w.im + b.im * w.re};
+      const Root<R> a = out[k], t = out[m + k] * roots[static_cast<size_t>(k * (all / n))];
       out[k] = {a.re + t.re, a.im + t.im};
       out[m + k] = {a.re - t.re, a.im - t.im};
     }
     return;
   }
-  std::vector<Root> part(static_cast<size_t>(r));
+  std::vector<Root<R>> part(static_cast<size_t>(r));
   for (int64_t k = 0; k < m; ++k) {
-    for (int64_t j = 0; j < r; ++j) {
-      const Root w = roots[static_cast<size_t>(j * k % n * (all / n))], x = out[j * m + k];
-      part[static_cast<size_t>(j)] = {x.re * w.re - x.im * w.im, x.re * w.im + x.im * w.re};
-    }
+    for (int64_t j = 0; j < r; ++j)
+      part[static_cast<size_t>(j)] = out[j * m + k] * roots[static_cast<size_t>(j * k % n * (all / n))];
     for (int64_t q = 0; q < r; ++q) {
-      Root sum = part[0];
+      Root<R> sum = part[0];
       for (int64_t j = 1; j < r; ++j) {
-        const Root w = roots[static_cast<size_t>(j * q % r * (all / r))], x = part[static_cast<size_t>(j)];
-        sum.re += x.re * w.re - x.im * w.im;
-        sum.im += x.re * w.im + x.im * w.re;
+        const Root<R> t = part[static_cast<size_t>(j)] * roots[static_cast<size_t>(j * q % r * (all / r))];
+        sum = {sum.re + t.re, sum.im + t.im};
       }
       out[q * m + k] = sum;
     }
   }
 }
 
-Table chirp_table(int64_t n, bool wide) {
-  Table table(wide, static_cast<size_t>(2 * n));
-  for (int64_t j = 0; j < n; ++j) set_root(table, static_cast<size_t>(j), chirp_root(j, n));
+template <class R>
+Table table_of(const std::vector<Root<R>>& roots) {
+  Table table(kWide<R>, 2 * roots.size());
+  for (size_t i = 0; i < roots.size(); ++i) set_root(table, i, roots[i]);
   return table;
 }
-Table spectrum_table(int64_t n, int64_t length, bool wide) {
-  std::vector<Root> b(static_cast<size_t>(length), Root{0, 0}), spectrum(b.size()), roots(b.size());
-  for (int64_t j = 0; j < n; ++j) {
-    const Root w = chirp_root(j, n);
-    b[static_cast<size_t>(j)] = b[static_cast<size_t>(j == 0 ? 0 : length - j)] = {w.re, -w.im};
-  }
-  for (int64_t k = 0; k < length; ++k) roots[static_cast<size_t>(k)] = root(k, length);
+template <class R>
+Table spectrum_table(const std::vector<Root<R>>& chirp, int64_t length) {
+  std::vector<Root<R>> b(static_cast<size_t>(length), Root<R>{0, 0}), spectrum(b.size()), roots(b.size());
+  for (size_t j = 0; j < chirp.size(); ++j) b[j] = b[j == 0 ? 0 : b.size() - j] = {chirp[j].re, -chirp[j].im};
+  const Roots<R> root(length);
+  for (int64_t k = 0; k < length; ++k) roots[static_cast<size_t>(k)] = root(k);
   slow_transform(length, b.data(), 1, spectrum.data(), roots);
-  Table table(wide, static_cast<size_t>(2 * length));
-  for (size_t k = 0; k < b.size(); ++k) {
-    const auto m = static_cast<long double>(length);
-    set_root(table, k, {spectrum[k].re / m, spectrum[k].im / m});
-  }
-  return table;
+  for (Root<R>& w : spectrum) w = {w.re / static_cast<R>(length), w.im / static_cast<R>(length)};
+  return table_of(spectrum);
 }
 
 // For sums of a prime number r of elements: e^(2 pi i j k / r), k and j from 1 to r / 2.
-Table prime_table(int64_t r, bool wide) {
+template <class R>
+Table prime_table(int64_t r) {
   const int64_t h = r / 2;
-  Table roots(wide, static_cast<size_t>(2 * h * h));
+  const Roots<R> root(r);
+  Table roots(kWide<R>, static_cast<size_t>(2 * h * h));
   size_t i = 0;
   for (int64_t k = 1; k <= h; ++k) {
     for (int64_t j = 1; j <= h; ++j) {
-      const Root w = root(j * k % r, r);
-      set_root(roots, i++, {w.re, -w.im});
+      const Root<R> w = root(j * k % r);
+      set_root<R>(roots, i++, {w.re, -w.im});
     }
   }
   return roots;
 }
 // For butterflies of an odd radix r: the real parts of e^(2 pi i j / r), then the imaginary ones.
-Table odd_table(int64_t r, bool wide) {
-  Table roots(wide, static_cast<size_t>(2 * r));
+template <class R>
+Table odd_table(int64_t r) {
+  const Roots<R> root(r);
+  Table roots(kWide<R>, static_cast<size_t>(2 * r));
   for (int64_t j = 0; j < r; ++j) {
-    const Root w = root(j, r);
+    const Root<R> w = root(j);
     roots.set(static_cast<size_t>(j), w.re);
     roots.set(static_cast<size_t>(r + j), -w.im);
   }
   return roots;
 }
 // e^(-2 pi i j k step / n) for columns j, as many side by side as a vector has lanes, and rows k; 0 beyond the columns.
-Table matrix_table(int64_t n, int64_t columns, int64_t rows, int64_t step, bool wide) {
-  const int64_t lanes = lanes_of(wide), groups = (columns + lanes - 1) / lanes;
-  Table table(wide, static_cast<size_t>(2 * lanes * rows * groups));
+template <class R>
+Table matrix_table(const Roots<R>& root, int64_t n, int64_t columns, int64_t rows, int64_t step) {
+  const int64_t lanes = lanes_of(kWide<R>), groups = (columns + lanes - 1) / lanes;
+  Table table(kWide<R>, static_cast<size_t>(2 * lanes * rows * groups));
   size_t i = 0;
   for (int64_t g = 0; g < groups; ++g) {
     for (int64_t k = 0; k < rows; ++k, i += static_cast<size_t>(2 * lanes)) {
       for (int64_t l = 0; l < lanes; ++l) {
         const int64_t j = g * lanes + l;
-        const Root w = j < columns ? root(j * k * step % n, n) : Root{0, 0};
+        const Root<R> w = j < columns ? root(j * k * step % n) : Root<R>{0, 0};
         table.set(i + static_cast<size_t>(l), w.re);
         table.set(i + static_cast<size_t>(lanes + l), w.im);
       }
@@ -241,7 +280,9 @@ Table matrix_table(int64_t n, int64_t columns, int64_t rows, int64_t step, bool 
 
 // ---------------------------------------------------------------- making plans
 
-std::shared_ptr<KernelPlan> make_kernel(int64_t n, bool wide) {
+template <class R>
+std::shared_ptr<KernelPlan> make_kernel(int64_t n) {
+  constexpr bool wide = kWide<R>;
   auto plan = std::make_shared<KernelPlan>();
   FftKernel& kernel = plan->kernel;
   kernel.n = n;
@@ -260,8 +301,9 @@ std::shared_ptr<KernelPlan> make_kernel(int64_t n, bool wide) {
     pass.m = rest;
     Table twiddles(wide, static_cast<size_t>(2 * (rest - 1) * (r - 1)));
     size_t i = 0;
+    const Roots<R> root(rest * r);
     for (int64_t p = 1; p < rest; ++p)
-      for (int64_t k = 1; k < r; ++k) set_root(twiddles, i++, root(p * k % (rest * r), rest * r));
+      for (int64_t k = 1; k < r; ++k) set_root(twiddles, i++, root(p * k % (rest * r)));
     pass.twiddles = keep(std::move(twiddles));
     if (r > kFftLargestOdd) {
       auto chirp = std::make_unique<FftChirp>();
@@ -269,31 +311,34 @@ std::shared_ptr<KernelPlan> make_kernel(int64_t n, bool wide) {
       plan->convolutions.push_back(kernel_plan(length, wide));
       chirp->n = r;
       chirp->convolution = &plan->convolutions.back()->kernel;
-      chirp->chirp = keep(chirp_table(r, wide));
-      chirp->spectrum = keep(spectrum_table(r, length, wide));
+      const std::vector<Root<R>> roots = chirp_roots<R>(r);
+      chirp->chirp = keep(table_of(roots));
+      chirp->spectrum = keep(spectrum_table(roots, length));
       pass.chirp = chirp.get();
       plan->chirps.push_back(std::move(chirp));
       kernel.work = std::max(kernel.work, 4 * length);
     } else if (r > kFftLargestRadix) {
-      pass.roots = keep(prime_table(r, wide));
+      pass.roots = keep(prime_table<R>(r));
       kernel.work = std::max(kernel.work, 4 * (r / 2));
     } else if (r % 2 != 0) {
-      pass.roots = keep(odd_table(r, wide));
+      pass.roots = keep(odd_table<R>(r));
     }
     s *= r;
   }
   return plan;
 }
 
-void make_twiddles(RowPlan& plan, bool wide) {
+template <class R>
+void make_twiddles(RowPlan& plan) {
   FftLong& f = plan.matrix;
   constexpr int64_t kMostTwiddles = 1 << 16;
   if (f.n1 * f.n2 > kMostTwiddles)
     for (f.block = 1; f.block * f.block < f.n1; f.block *= 2) {
     }
   const int64_t count = f.block ? f.block : f.n1, blocks = f.block ? (f.n1 + f.block - 1) / f.block : 0;
+  const Roots<R> root(plan.n);
   auto fill = [&](Table& table, int64_t rows, int64_t step) {
-    table = matrix_table(plan.n, f.n2, rows, step, wide);
+    table = matrix_table(root, plan.n, f.n2, rows, step);
     plan.bytes += table.bytes();
   };
   fill(plan.twiddles, count, 1);
@@ -303,15 +348,18 @@ void make_twiddles(RowPlan& plan, bool wide) {
   f.multiples = plan.multiples.data();
 }
 
-std::shared_ptr<RowPlan> make_row(int64_t n, bool wide) {
+template <class R>
+std::shared_ptr<RowPlan> make_row(int64_t n) {
+  constexpr bool wide = kWide<R>;
   auto plan = std::make_shared<RowPlan>();
   plan->n = n;
   const Split split = best_split(n, wide);
   if (split.n1 == 0 || chirp_cost(n, wide) < split.cost) {
     const int64_t length = convolution_length(n, 64);
     plan->convolution = row_plan(length, wide);
-    plan->chirp = chirp_table(n, wide);
-    plan->spectrum = spectrum_table(n, length, wide);
+    const std::vector<Root<R>> roots = chirp_roots<R>(n);
+    plan->chirp = table_of(roots);
+    plan->spectrum = spectrum_table(roots, length);
     plan->bytes = plan->chirp.bytes() + plan->spectrum.bytes();
     return plan;
   }
@@ -321,14 +369,16 @@ std::shared_ptr<RowPlan> make_row(int64_t n, bool wide) {
   plan->matrix.n2 = split.n2;
   plan->matrix.columns = &plan->columns->kernel;
   plan->matrix.rows = &plan->rows->kernel;
-  make_twiddles(*plan, wide);
+  make_twiddles<R>(*plan);
   return plan;
 }
 
-std::shared_ptr<HalfPlan> make_half(int64_t n, bool wide) {
+template <class R>
+std::shared_ptr<HalfPlan> make_half(int64_t n) {
+  const Roots<R> root(n);
   auto plan = std::make_shared<HalfPlan>();
-  plan->roots = Table(wide, static_cast<size_t>(2 * (n / 4 + 1)));
-  for (int64_t k = 0; k <= n / 4; ++k) set_root(plan->roots, static_cast<size_t>(k), root(k, n));
+  plan->roots = Table(kWide<R>, static_cast<size_t>(2 * (n / 4 + 1)));
+  for (int64_t k = 0; k <= n / 4; ++k) set_root(plan->roots, static_cast<size_t>(k), root(k));
   plan->bytes = plan->roots.bytes();
   return plan;
 }
@@ -362,7 +412,7 @@ class Cache {
         return std::static_pointer_cast<const P>(it->second->second);
       }
     }
-    std::shared_ptr<const P> plan = make(n, wide);
+    std::shared_ptr<const P> plan = make(n);
     const std::lock_guard<std::mutex> lock(mutex_);
     if (places_.count(key)) return plan;
     entries_.emplace_front(key, plan);
@@ -392,12 +442,18 @@ Cache& cache() {
 }  // namespace
 
 std::shared_ptr<const KernelPlan> kernel_plan(int64_t n, bool wide) {
-  return cache().get<KernelPlan>(0, n, wide, make_kernel);
+  return cache().get<KernelPlan>(0, n, wide, wide ? make_kernel<long double> : make_kernel<double>);
 }
-std::shared_ptr<const RowPlan> row_plan(int64_t n, bool wide) { return cache().get<RowPlan>(1, n, wide, make_row); }
-std::shared_ptr<const HalfPlan> half_plan(int64_t n, bool wide) { return cache().get<HalfPlan>(2, n, wide, make_half); }
+std::shared_ptr<const RowPlan> row_plan(int64_t n, bool wide) {
+  return cache().get<RowPlan>(1, n, wide, wide ? make_row<long double> : make_row<double>);
+}
+std::shared_ptr<const HalfPlan> half_plan(int64_t n, bool wide) {
+  return cache().get<HalfPlan>(2, n, wide, wide ? make_half<long double> : make_half<double>);
+}
 
-Costs costs(int64_t n, bool wide) { return *cache().get<Costs>(3, n, wide, make_costs); }
+Costs costs(int64_t n, bool wide) {
+  return *cache().get<Costs>(3, n, wide, [wide](int64_t length) { return make_costs(length, wide); });
+}
 
 }  // namespace fft
 }  // namespace strided

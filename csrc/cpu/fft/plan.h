@@ -15,7 +15,8 @@ class Table {
  public:
   Table() = default;
   Table(bool wide, size_t n) : wide_(wide), floats_(wide ? 0 : n), doubles_(wide ? n : 0) {}
-  void set(size_t i, long double x) {
+  template <class R>
+  void set(size_t i, R x) {
     if (wide_) doubles_[i] = static_cast<double>(x);
     else floats_[i] = static_cast<float>(x);
   }
