@@ -383,9 +383,12 @@ def test_what_torchrun_does_that_run_does_not(words, text, capsys, monkeypatch):
 def test_names_of_launchers():
     from strided.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
     from strided.distributed.elastic.utils.data import ElasticDistributedSampler
+    from strided.distributed.elastic.utils.distributed import get_free_port, get_socket_with_port
 
     error = ChildFailedError("a.py", {1: ProcessFailure(1, 77, 3)})
     assert "rank 1 (local_rank 1, pid 77) exit code 3" in str(error) and error.failures[1].exitcode == 3
+    with get_socket_with_port() as held:
+        assert get_free_port() != held.getsockname()[1] > 0
     samplers = [ElasticDistributedSampler(range(10), 2, rank, start_index=4) for rank in range(2)]
     assert sorted(i for s in samplers for i in s) == [4, 5, 6, 7, 8, 9] and len(samplers[0]) == 3
     with pytest.raises(ValueError, match="Start index 10"):

@@ -143,13 +143,13 @@ def launch_agent(
 
 def _environment(config: LaunchConfig, tried: int) -> dict[str, str]:
     """What all ranks find in their environment."""
-    from ..._launch.local import _free_port
+    from ..elastic.utils.distributed import get_free_port
 
     host, _, port = config.rdzv_endpoint.strip().rpartition(":") if config.rdzv_backend == "static" else ("", "", "")
     n = str(config.nproc_per_node)
     return {
         "MASTER_ADDR": host or "127.0.0.1",
-        "MASTER_PORT": port or str(_free_port()),
+        "MASTER_PORT": port or str(get_free_port()),
         "WORLD_SIZE": n,
         "LOCAL_WORLD_SIZE": n,
         "ROLE_WORLD_SIZE": n,

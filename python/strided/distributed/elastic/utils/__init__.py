@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from . import data
+from . import data, distributed
 
-__all__ = ["data"]
+__all__ = ["data", "distributed"]
 
 del annotations
