@@ -11,6 +11,7 @@
 #include "ops/shape/view.h"
 #include "python/bind/bind.h"
 #include "python/bind/warned.h"
+#include "python/owned.h"
 
 namespace strided::python {
 namespace {
@@ -65,6 +66,8 @@ Tensor tensordot_count(const Tensor& a, const Tensor& b, int64_t dims) {
   return tensordot(a, b, da, db);
 }
 Tensor tensordot_lists(const Tensor& a, const Tensor& b, PyObject* dims) {
+  const Owned listed(is_tensor(dims) ? PyObject_CallMethod(dims, "tolist", nullptr) : Py_NewRef(dims));
+  dims = listed.o;
   STRIDED_CHECK((PyTuple_Check(dims) || PyList_Check(dims)) && PySequence_Size(dims) == 2, RuntimeError,
                 "tensordot expects dims to be int or tuple of two lists of ints");
   Dims list[2];

@@ -206,9 +206,12 @@ class BatchedTensor(Tensor):
         return id(self) >> 4
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        numbers = ", ".join(str(level.number) for level in self._levels)
-        value = "\n    ".join(repr(self._value).splitlines())
-        return f"BatchedTensor(levels=({numbers}), value=\n    {value}\n)"
+        text = repr(self._value)
+        for level in self._levels:  # the axis of a level is the first of what the function around it sees
+            depth = _running.levels.index(level) + 1 if level in _running.levels else level.number
+            inner = "\n    ".join(text.splitlines())
+            text = f"BatchedTensor(lvl={depth}, bdim=0, value=\n    {inner}\n)"
+        return text
 
     __str__ = __repr__
 

@@ -70,14 +70,15 @@ def refuse_host_counters(optimizer: Any, args: Any, kwargs: Any) -> None:
 
 def _with_hooks(step):
     @functools.wraps(step)
-    def call(self, *args, **kwargs):
+    def call(*args, **kwargs):  # hooks see the optimizer as the first of args
+        self = args[0]
         for hook in [*_pre_everywhere.values(), *self._optimizer_step_pre_hooks.values()]:
             made = hook(self, args, kwargs)
             if made is not None:
                 if not (isinstance(made, tuple) and len(made) == 2):
                     raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {made}.")
                 args, kwargs = made
-        result = step(self, *args, **kwargs)
+        result = step(*args, **kwargs)
         for hook in [*self._optimizer_step_post_hooks.values(), *_post_everywhere.values()]:
             hook(self, args, kwargs)
         return result
@@ -369,7 +370,8 @@ class Optimizer:
     # ------------------------------------------------------------ hooks
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Calls ``hook(optimizer, args, kwargs)`` before step."""
+        """Calls ``hook(optimizer, args, kwargs)`` before step; args begins with the optimizer. The hook may return other
+        ``(args, kwargs)``."""
         return _register(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:

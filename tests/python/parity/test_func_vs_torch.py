@@ -249,3 +249,14 @@ def test_names_that_two_dicts_have():
         weight = {"weight": t.ones(2, 2)}
         with pytest.raises(ValueError, match=r"^\['weight'\] appeared in multiple dictionaries"):
             t.func.functional_call(t.nn.Linear(2, 2), [weight, weight], t.ones(2))
+
+
+def test_tensors_of_a_vmap_print_their_levels():
+    def texts(lib):
+        seen = []
+        f = lambda x: seen.append(str(x)) or x
+        x = lib.arange(4.0).view(2, 2)
+        lib.vmap(f)(x), lib.vmap(lib.vmap(f))(x), lib.vmap(f)(lib.arange(2)), lib.vmap(lambda x: lib.vmap(f)(x * x))(x)
+        return seen
+
+    assert texts(strided) == texts(torch)

@@ -96,6 +96,18 @@ def test_sequences():
     compare_call(run, rows)
 
 
+def test_unpadded_sequences_are_copies():
+    def run(lib, padded):
+        parts = lib.nn.utils.rnn.unpad_sequence(padded, lib.tensor([5, 0, 2]), batch_first=True)
+        assert [p.is_contiguous() for p in parts] == [True] * 3
+        assert padded.data_ptr() not in [p.data_ptr() for p in parts]
+        with pytest.raises(ValueError, match="shorter than argument"):
+            lib.nn.utils.rnn.unpad_sequence(padded, lib.tensor([5, 0]), batch_first=True)
+        return parts
+
+    compare_call(run, [x(3, 5, 2)])
+
+
 MASKS = {
     "attn_mask": lambda t: {"attn_mask": t.ones(5, 4).tril().eq(0)},
     "added": lambda t: {"attn_mask": t.arange(20.0).view(5, 4) / 10, "need_weights": False},

@@ -396,6 +396,18 @@ def hooked(t):
     return log
 
 
+def hooks_that_change_arguments(t):
+    opt, log = t.optim.SGD([t.nn.Parameter(t.ones(1))], 0.1), []
+
+    def pre(optimizer, args, kwargs):
+        log.append((args[0] is optimizer, len(args), sorted(kwargs)))
+        return (*args[:1], lambda: 3.0), {}
+
+    opt.register_step_pre_hook(pre)
+    opt.register_step_post_hook(lambda o, args, kwargs: log.append((args[0] is o, args[1]())))
+    return [opt.step(), opt.step(closure=lambda: 2.0), log]
+
+
 def plateau_of_more_groups(t, least):
     optimizer = t.optim.SGD([t.nn.Parameter(t.ones(1))], 1.0)
     scheduler = t.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1, min_lr=least)
@@ -448,6 +460,7 @@ CALLS = {
     "names": lambda t: t.optim.SGD(t.nn.Linear(1, 1).named_parameters(), 0.1).param_groups[0]["param_names"],
     "load": lambda t: t.optim.SGD([t.nn.Parameter(t.ones(1))], 1).load_state_dict({"state": {}, "param_groups": []}),
     "hooks": hooked,
+    "hooks that change arguments": hooks_that_change_arguments,
     "plateau, a group more": lambda t: plateau_of_more_groups(t, [0.1]),
     "plateau, a group more and one bound": lambda t: plateau_of_more_groups(t, 0.1),
     "sequence of a chain": sequence_of_chain,

@@ -220,9 +220,10 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """The sequences of a padded tensor, without what was added."""
+    """Copies of the sequences of a padded tensor, without what was added."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [row[:n] for row, n in zip(rows, lengths.tolist())]
+    places = strided.arange(rows.shape[1], device=lengths.device)
+    return [row[places < n] for row, n in zip(rows, lengths, strict=True)]
 
 
 def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> PackedSequence:
