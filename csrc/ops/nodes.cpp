@@ -102,7 +102,7 @@ const char* names_not_shown(int id) {
 
 // PyTorch counts the overloads of these, which differ in what is a number.
 bool counts_overloads(int id) {
-  return is_one_of(id, List<Sub, Pow, Xlogy, Fmod, Remainder, ClampMin, ClampMax, Clamp, Lerp>{});
+  return is_one_of(id, List<Sub, Pow, Xlogy, Fmod, Remainder, ClampMin, ClampMax, Clamp, Lerp, Copysign, Round>{});
 }
 
 bool is_steady(int id) { return is_one_of(id, List<Relu, Hardtanh, Threshold, Softshrink, Hardshrink>{}); }
@@ -152,6 +152,8 @@ const char* ElementwiseNode::own_name() const {
   if (id == elementwise_id<ClampMax> && second) return "ClampMaxBackward1";
   if (id == elementwise_id<Clamp> && !second && !is_tensor_[2]) return "ClampBackward1";
   if (id == elementwise_id<Lerp> && is_tensor_[2]) return "LerpBackward1";
+  if (id == elementwise_id<Copysign> && first && !second) return "CopysignBackward1";
+  if (id == elementwise_id<Round> && params_[0] != 0) return "RoundBackward1";
   return op_.node_name.c_str();
 }
 

@@ -7,7 +7,7 @@ import pickle
 from typing import TYPE_CHECKING
 
 from . import _C
-from ._calls.overrides import overridable_method
+from ._calls.overrides import overridable_method, shown_as
 from ._objects import printing
 from ._objects import storage as _storage
 from ._objects.layouts import contiguous_format, preserve_format
@@ -481,6 +481,7 @@ def to_device(self, device: Device, /, *, stream: Any = None) -> Tensor:
     return _f["_convert"](self, None, _C.device(device), False)
 
 
+@shown_as("ConjBackward0")
 def conj(self) -> Tensor:
     """Complex conjugate (a copy); the tensor itself if it is real."""
     return _f["conj_physical"](self) if self.dtype.is_complex else self

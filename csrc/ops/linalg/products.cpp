@@ -40,7 +40,7 @@ Tensor vecdot(const Tensor& a, const Tensor& b, int64_t dim) {
     out = sum(conj(a) * b, Dims{dim}, false, a.dtype());
   }
   if (!needs_grad(a, b)) return out;
-  return record("LinalgVecdotBackward0", out, {a, b},
+  return record("SumBackward1", out, {a, b},
                 [a = saved_if(b.requires_grad(), a), b = saved_if(a.requires_grad(), b), dim](const Tensor& g) {
                   const Tensor wide = g.ndim() == 0 ? g : unsqueeze(g, dim);
                   return std::vector<Tensor>{b.was_saved() ? conj(wide) * b.get() : Tensor(),

@@ -2,6 +2,7 @@
 #include "ops/factory.h"
 #include "ops/linalg/common.h"
 #include "ops/linalg/matmul.h"
+#include "ops/record.h"
 #include "ops/shape/join.h"
 
 namespace strided {
@@ -140,7 +141,8 @@ Tensor cholesky_inverse(const Tensor& l, bool upper) {
   check_square("cholesky_inverse", l);
   check_dtype("cholesky_inverse", l);
   const int64_t n = l.size(l.ndim() - 1);
-  return cholesky_solve(expand(eye(n, n, l.dtype(), l.device()), l.shape()), l, upper);
+  const Tensor one = expand(eye(n, n, l.dtype(), l.device()), l.shape());
+  return shown_as("CholeskyInverseBackward0", cholesky_solve(one, l, upper));
 }
 
 }  // namespace strided

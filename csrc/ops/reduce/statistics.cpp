@@ -4,6 +4,7 @@
 
 #include "ops/linalg/matmul.h"
 #include "ops/operators.h"
+#include "ops/record.h"
 #include "ops/reduce/reduction.h"
 #include "ops/reduce/scan.h"
 #include "ops/shape/view.h"
@@ -61,28 +62,29 @@ Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim) {
   const int axis = sample_axis("trapezoid", y, dim);
   if (y.size(axis) == 0) return nothing(y, axis);
   check_not_bool("trapezoid", y, &x);
-  return sum(areas("trapezoid", y, x, axis), Dims{axis - y.ndim()}) / 2.0;
+  return shown_as("DivBackward1", sum(areas("trapezoid", y, x, axis), Dims{axis - y.ndim()}) / 2.0);
 }
 
 Tensor trapezoid(const Tensor& y, double dx, int64_t dim) {
   const int axis = sample_axis("trapezoid", y, dim);
   if (y.size(axis) == 0) return nothing(y, axis);
   check_not_bool("trapezoid", y);
-  return (sum(y, Dims{axis}) - (select(y, axis, 0) * 0.5 + select(y, axis, -1) * 0.5)) * dx;
+  const Tensor whole = sum(y, Dims{axis}) - (select(y, axis, 0) * 0.5 + select(y, axis, -1) * 0.5);
+  return shown_as("MulBackward1", whole * dx);
 }
 
 Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim) {
   const int axis = sample_axis("cumulative_trapezoid", y, dim);
   check_not_bool("cumulative_trapezoid", y, &x);
   if (y.size(axis) == 0) return clone(y);
-  return cumsum(areas("cumulative_trapezoid", y, x, axis), axis - y.ndim(), {}) / 2.0;
+  return shown_as("DivBackward1", cumsum(areas("cumulative_trapezoid", y, x, axis), axis - y.ndim(), {}) / 2.0);
 }
 
 Tensor cumulative_trapezoid(const Tensor& y, double dx, int64_t dim) {
   const int axis = sample_axis("cumulative_trapezoid", y, dim);
   check_not_bool("cumulative_trapezoid", y);
   if (y.size(axis) == 0) return clone(y);
-  return cumsum(neighbours(in_64_bits(y), axis), axis, {}) * (dx / 2);
+  return shown_as("CumsumBackward0", cumsum(neighbours(in_64_bits(y), axis), axis, {}) * (dx / 2));
 }
 
 // ---------------------------------------------------------------- covariance
@@ -143,7 +145,7 @@ Tensor corrcoef(const Tensor& x, bool* degenerate) {
   const Tensor r = c / unsqueeze(deviations, 1) / deviations;
   // Rounding may lead out of [-1, 1].
   auto limited = [](const Tensor& t) { return elementwise<ClampMax>(elementwise<ClampMin>(t, Scalar(-1)), Scalar(1)); };
-  return is_complex(r.dtype()) ? complex(limited(real(r)), limited(imag(r))) : limited(r);
+  return is_complex(r.dtype()) ? complex(limited(real(r)), limited(imag(r))) : shown_as("ClampBackward1", limited(r));
 }
 
 }  // namespace strided

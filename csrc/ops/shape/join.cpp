@@ -277,7 +277,7 @@ Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
     }
     for (int64_t k = grown + 1; k < r; ++k) at[k] = at[k - 1] + step;
   }
-  return reshape(index_select(x, 0, to_device(index, x.device())), {rows, r});
+  return shown_as("StackBackward0", reshape(index_select(x, 0, to_device(index, x.device())), {rows, r}));
 }
 
 // ---------------------------------------------------------------- repeated

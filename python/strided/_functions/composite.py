@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .. import _C
 from .._calls.out import into as _into
-from .._calls.overrides import overridable, overridable_method
+from .._calls.overrides import overridable, overridable_method, shown_as
 
 if TYPE_CHECKING:
     from .. import return_types
@@ -108,6 +108,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @_method
+@shown_as("MvlgammaBackward0")
 def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the multivariate gamma function of dimension p (Anderson, "An Introduction to Multivariate
     Statistical Analysis", 1984): sum of lgamma(input - i / 2) for i < p, plus p (p - 1) / 4 log(pi).
@@ -167,7 +168,7 @@ def frexp(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> return_
     exponent = (bits >> fraction) - (bias - 1) - tiny.to(ints) * (fraction + 1)
     special = (input == 0) | ~_f["isfinite"](input)
     exponent = exponent.masked_fill(special, 0).to(_C.int32)
-    mantissa = _f["ldexp"](input, -exponent)
+    mantissa = _C._shown_as("FrexpBackward0", _f["ldexp"](input, -exponent))
     name = "frexp" if out is None else "frexp_out"
     return return_types._remake(name, ("mantissa", "exponent"), _into("frexp", (mantissa, exponent), out))
 
@@ -380,6 +381,7 @@ def norm_except_dim(v: Tensor, pow: Number = 2, dim: int = 0) -> Tensor:
 
 
 @_public
+@shown_as("NormBackward1")
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension; the rest broadcast.
 

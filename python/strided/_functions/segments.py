@@ -123,7 +123,7 @@ def segment_reduce(
         count = each.reshape(-1, 1)
         empty = math.nan if initial is None else initial
         out = (out / count.clamp(min=1)).masked_fill(count == 0, empty)
-    return out.reshape(*lead, pieces, *rest)
+    return _C._shown_as("SegmentReduceBackward0", out.reshape(*lead, pieces, *rest))
 
 
 _segment_reduce = segment_reduce  # PyTorch has it under both names

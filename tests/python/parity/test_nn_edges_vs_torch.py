@@ -34,6 +34,7 @@ VALUES = [
       for r in ("mean", "sum", "none")),
     "t.margin_ranking_loss(x(3), x(3, 1), t.ones(3), 0.5)",
     "t.margin_ranking_loss(x(3), x(3), t.ones(2, 1), 0.5, 2)",
+    "F.multilabel_soft_margin_loss(x(5, 1), t.ones(4), reduction='none')",
     # images of one element: the grid has a gradient
     *(f"F.grid_sample(t.ones(1, 1, 1, 1), x(1, 2, 2, 2), '{mode}', '{padding}', align_corners={align})"
       for mode in ("bilinear", "nearest", "bicubic") for padding in ("zeros", "border", "reflection")
@@ -227,3 +228,24 @@ def test_dtypes_of_adaptive_pools(name, size, dtype):
             except (NotImplementedError, RuntimeError) as error:
                 made.append((type(error), str(error)))
     assert made[:2] == made[2:]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f, x: f.pixel_unshuffle(x[..., :2], 2),
+        lambda f, x: f.pixel_unshuffle(x[:, :, ::2, ::2], 1),
+        lambda f, x: f.pixel_shuffle(x[..., :1, :1], 2),
+        lambda f, x: f.channel_shuffle(x[:, :, :1], 4),
+        lambda f, x: f.channel_shuffle(x[:, :, :1], 1),
+    ],
+)
+def test_shuffled_elements_lie_in_memory_of_their_own(call):
+    found = []
+    for t in (strided, torch):
+        x = t.arange(128.0).view(2, 4, 4, 4)
+        made = call(t.nn.functional, x)
+        found.append((made.tolist(), made.stride()))
+        before = x.clone()
+        assert t.equal(x, before) and made.add_(1) is made and t.equal(x, before)
+    assert found[0] == found[1]

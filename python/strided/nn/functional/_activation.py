@@ -174,6 +174,7 @@ def softsign(input: Tensor) -> Tensor:
     return _c["softsign"](input)
 
 
+@shown_as("SubBackward0")
 def tanhshrink(input: Tensor) -> Tensor:
     """x - tanh(x)."""
     return _c["tanhshrink"](input)

@@ -276,4 +276,5 @@ def multilabel_soft_margin_loss(
     """Mean over classes of -(y log(sigmoid(x)) + (1 - y) log(sigmoid(-x)))."""
     reduction = chosen(size_average, reduce, reduction)
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
-    return reduced((loss if weight is None else loss * weight).mean(-1), reduction)
+    loss = (loss if weight is None else loss * weight).sum(-1) / input.size(-1)
+    return reduced(loss, reduction)

@@ -183,6 +183,11 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tens
 # ---------------------------------------------------------------- channels to pixels
 
 
+def _copied(x):
+    """x in memory of its own, in rows."""
+    return x.clone(memory_format=strided.contiguous_format)
+
+
 @compiled
 @shown_as("PixelShuffleBackward0")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
@@ -203,11 +208,11 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
             f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"
         )
     if r == 1:
-        return in_order_of(input.clone(memory_format=strided.contiguous_format), input, volumes=False)
+        return in_order_of(_copied(input), input, volumes=False)
     n = len(lead)
     order = [*range(n), n, n + 3, n + 1, n + 4, n + 2]
-    made = input.reshape(*lead, c // (r * r), r, r, h, w).permute(order).reshape(*lead, c // (r * r), h * r, w * r)
-    return in_order_of(made, input, volumes=False)
+    made = _copied(input.reshape(*lead, c // (r * r), r, r, h, w).permute(order))
+    return in_order_of(made.reshape(*lead, c // (r * r), h * r, w * r), input, volumes=False)
 
 
 @compiled
@@ -228,11 +233,11 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
                 f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({-2 if name == 'height' else -1})={n} is not divisible by {r}"
             )
     if r == 1:
-        return in_order_of(input.clone(memory_format=strided.contiguous_format), input, volumes=False)
+        return in_order_of(_copied(input), input, volumes=False)
     n = len(lead)
     order = [*range(n), n, n + 2, n + 4, n + 1, n + 3]
-    made = input.reshape(*lead, c, h // r, r, w // r, r).permute(order).reshape(*lead, c * r * r, h // r, w // r)
-    return in_order_of(made, input, volumes=False)
+    made = _copied(input.reshape(*lead, c, h // r, r, w // r, r).permute(order))
+    return in_order_of(made.reshape(*lead, c * r * r, h // r, w // r), input, volumes=False)
 
 
 @compiled
@@ -247,7 +252,8 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     n, c, *rest = input.shape
     if c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
-    return in_order_of(input.reshape(n, groups, c // groups, *rest).transpose(1, 2).reshape(input.shape), input)
+    made = _copied(input.reshape(n, groups, c // groups, *rest).transpose(1, 2))
+    return in_order_of(made.reshape(input.shape), input)
 
 
 native_channel_shuffle = channel_shuffle
@@ -272,6 +278,7 @@ def _check_blocks(**sizes):
 
 
 @compiled
+@shown_as("Im2ColBackward0")
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """The blocks of an image that a kernel sees, as columns: shape (batch, channels * kernel elements, blocks).
 

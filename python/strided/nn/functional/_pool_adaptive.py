@@ -221,6 +221,7 @@ def _unpooled(axes, input, indices, kernel_size, stride, padding, output_size):
     return in_order_of(made.view(*lead, *size), input, volumes=False)
 
 
+@shown_as("SqueezeBackward1")
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
