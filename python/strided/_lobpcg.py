@@ -63,6 +63,38 @@ def lobpcg(
     >>> E.round(decimals=3)
     tensor([9., 8.])
     """
+    k, n = _checked_sizes(A, k, B, X, n, iK, method)
+    m = A.shape[-1]
+    recorded = _f["is_grad_enabled"]() and (A.requires_grad or (B is not None and B.requires_grad))
+    if recorded and B is not None:
+        raise ValueError("lobpcg.backward does not support backward with B != I yet.")
+    work = _C.float32 if A.dtype.to_real().itemsize < 4 else A.dtype
+    iparams = {
+        "m": m,
+        "n": n,
+        "k": k,
+        "niter": 1000 if niter is None else niter,
+        "ortho_i_max": 3,
+        **(ortho_iparams or {}),
+    }
+    fparams = {"tol": finfo(work).eps ** 0.5 if tol is None else tol, **(ortho_fparams or {})}
+    bparams = {"largest": largest is None or bool(largest), **(ortho_bparams or {})}
+
+    def run(A):
+        shape = (*A.shape[:-2], m, n)
+        start = (
+            _f["randn"](*shape, dtype=work, device=A.device) if X is None else X.detach().to(work).broadcast_to(shape)
+        )
+        state_of = lambda *one: LOBPCG(*one, iparams, fparams, bparams, method or "ortho", tracker)
+        return _of_batch(A, B, iK, start, k, state_of)
+
+    if not recorded:
+        return run(A)
+    return Lobpcg.apply((A + A.mH) / 2, run)
+
+
+def _checked_sizes(A, k, B, X, n, iK, method) -> tuple[int, int]:
+    """k and n, which have defaults, after all arguments were looked at."""
     if not isinstance(A, _C.Tensor) or A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ValueError(
             f"lobpcg: A must be square matrices, got {tuple(A.shape) if isinstance(A, _C.Tensor) else type(A).__name__}"
@@ -85,50 +117,28 @@ def lobpcg(
         )
     if method not in (None, "ortho", "basic"):
         raise ValueError(f'lobpcg: method must be "ortho" or "basic", got {method!r}')
-    recorded = _f["is_grad_enabled"]() and (A.requires_grad or (B is not None and B.requires_grad))
-    if recorded and B is not None:
-        raise ValueError("lobpcg.backward does not support backward with B != I yet.")
-    work = _C.float32 if A.dtype.to_real().itemsize < 4 else A.dtype
-    iparams = {
-        "m": m,
-        "n": n,
-        "k": k,
-        "niter": 1000 if niter is None else niter,
-        "ortho_i_max": 3,
-        **(ortho_iparams or {}),
-    }
-    fparams = {"tol": finfo(work).eps ** 0.5 if tol is None else tol, **(ortho_fparams or {})}
-    bparams = {"largest": largest is None or bool(largest), **(ortho_bparams or {})}
+    return k, n
 
-    def run(A):
-        batch = A.shape[:-2]
-        start = (
-            _f["randn"](*batch, m, n, dtype=work, device=A.device)
-            if X is None
-            else X.detach().to(work).broadcast_to((*batch, m, n))
-        )
-        flat = [
-            None if t is None else t.detach().to(work).broadcast_to((*batch, m, m)).reshape(-1, m, m)
-            for t in (A, B, iK)
-        ]
-        found = []
-        for i, x in enumerate(start.reshape(-1, m, n)):
-            state = LOBPCG(
-                *(None if t is None else t[i] for t in flat), x, iparams, fparams, bparams, method or "ortho", tracker
-            )
-            state.run()
-            found.append((state.E[:k], state.X[:, :k]))
-        if not found:
-            return A.new_empty((*batch, k)).real, A.new_empty((*batch, m, k))
-        real = A.real.dtype
-        return tuple(
-            _f["stack"]([pair[j] for pair in found]).reshape(*batch, *found[0][j].shape).to((real, A.dtype)[j])
-            for j in (0, 1)
-        )
 
-    if not recorded:
-        return run(A)
-    return Lobpcg.apply((A + A.mH) / 2, run)
+def _of_batch(A, B, iK, start, k, state_of) -> tuple[Tensor, Tensor]:
+    """k values and vectors of each matrix, one matrix after the other, in the dtype of `start`."""
+    *batch, m, n = start.shape
+    flat = [
+        None if t is None else t.detach().to(start.dtype).broadcast_to((*batch, m, m)).reshape(-1, m, m)
+        for t in (A, B, iK)
+    ]
+    found = []
+    for i, x in enumerate(start.reshape(-1, m, n)):
+        state = state_of(*(None if t is None else t[i] for t in flat), x)
+        state.run()
+        found.append((state.E[:k], state.X[:, :k]))
+    if not found:
+        return A.new_empty((*batch, k)).real, A.new_empty((*batch, m, k))
+    real = A.real.dtype
+    return tuple(
+        _f["stack"]([pair[j] for pair in found]).reshape(*batch, *found[0][j].shape).to((real, A.dtype)[j])
+        for j in (0, 1)
+    )
 
 
 class LOBPCG:

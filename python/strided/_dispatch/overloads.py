@@ -69,6 +69,76 @@ _LISTS = {  # arguments that are lists, at this place
 }  # fmt: skip
 
 
+def _is_tensor(args: list[Any], at: int) -> bool:
+    return len(args) > at and isinstance(args[at], _Tensor)
+
+
+def _of_several(kind: str) -> Callable[[list[Any], dict[str, Any]], str]:
+    """Those that are called otherwise when they have more arguments than one."""
+    return lambda args, kwargs: kind if len(args) > 1 else "default"
+
+
+def _one_axis_or_several(args: list[Any], kwargs: dict[str, Any]) -> str:
+    return "default" if len(args) < 2 else "dims" if isinstance(args[1], (list, tuple)) else "dim"
+
+
+def _by_argument(at: int, tensor: str, number: str) -> Callable[[list[Any], dict[str, Any]], str]:
+    """Those of which one argument is a tensor or a number."""
+    return lambda args, kwargs: tensor if _is_tensor(args, at) else number
+
+
+def _pow(args: list[Any], kwargs: dict[str, Any]) -> str:
+    if not isinstance(args[0], _Tensor):
+        return "Scalar"
+    return "Tensor_Tensor" if _is_tensor(args, 1) else "Tensor_Scalar"
+
+
+def _clamp(args: list[Any], kwargs: dict[str, Any]) -> str:
+    return "Tensor" if any(isinstance(a, _Tensor) for a in (*args[1:], *kwargs.values())) else "default"
+
+
+def _where(args: list[Any], kwargs: dict[str, Any]) -> str:
+    kinds = [isinstance(a, _Tensor) for a in args[1:3]]
+    return {(True, True): "self", (False, True): "ScalarSelf", (True, False): "ScalarOther",
+            (False, False): "Scalar"}.get(tuple(kinds), "default")  # fmt: skip
+
+
+def _scatter(args: list[Any], kwargs: dict[str, Any]) -> str:
+    if "reduce" in kwargs:
+        return "reduce" if _is_tensor(args, 3) else "value_reduce"
+    return "src" if _is_tensor(args, 3) else "value"
+
+
+# What the overload depends on, by the operation's name; that of an operation in place is looked up first, and then the
+# name without its "_".
+_RULES: dict[str, Callable[[list[Any], dict[str, Any]], str]] = {
+    "pow": _pow,
+    "pow_": _by_argument(1, "Tensor", "Scalar"),
+    "sum": _of_several("dim_IntList"),
+    "prod": _of_several("dim_int"),
+    **dict.fromkeys(("mean", "max", "min", "median", "nanmedian"), _of_several("dim")),
+    **dict.fromkeys(("any", "all", "squeeze"), _one_axis_or_several),
+    **dict.fromkeys(("clamp", "clamp_min", "clamp_max"), _clamp),
+    "where": _where,
+    **dict.fromkeys(("masked_fill", "lerp"), _by_argument(2, "Tensor", "Scalar")),
+    "fill": _by_argument(1, "Tensor", "Scalar"),
+    "index_fill": _by_argument(3, "int_Tensor", "int_Scalar"),
+    "scatter": _scatter,
+    "arange": lambda args, kwargs: ("default", "start", "start_step")[min(len(args), 3) - 1],
+    "randint": lambda args, kwargs: "low" if len(args) > 2 else "default",
+    "eye": _of_several("m"),
+    "sort": lambda args, kwargs: "stable" if "stable" in kwargs else "default",
+    "round": lambda args, kwargs: "decimals" if kwargs.get("decimals") else "default",
+    "bernoulli": _of_several("p"),
+    "bernoulli_": _by_argument(1, "Tensor", "float"),
+    "normal": lambda args, kwargs: "_".join("Tensor" if isinstance(a, _Tensor) else "float" for a in args[:2]),
+    "normal_": lambda args, kwargs: "default",
+    "count_nonzero": lambda args, kwargs: (
+        "dim_IntList" if len(args) > 1 and isinstance(args[1], (list, tuple)) else "default"
+    ),
+}
+
+
 def overload(name: str, args: list[Any], kwargs: dict[str, Any]) -> str:
     """The overload that PyTorch's operation of that name has for these arguments."""
     given = dict(enumerate(args))
@@ -90,61 +160,10 @@ def overload(name: str, args: list[Any], kwargs: dict[str, Any]) -> str:
         return "dtype"
     if plain in _BY_OTHER:
         return "Tensor" if isinstance(other, _Tensor) else "Scalar"
-    if plain == "pow":
-        if not isinstance(args[0], _Tensor):
-            return "Scalar"
-        kind = "Tensor" if isinstance(other, _Tensor) else "Scalar"
-        return kind if name == "pow_" else f"Tensor_{kind}"
     if plain in _BY_FIXED:
         return _BY_FIXED[plain]
-    if plain in ("sum", "nansum"):
-        return "dim_IntList" if len(args) > 1 and plain == "sum" else "default"
-    if plain == "mean":
-        return "dim" if len(args) > 1 else "default"
-    if plain in ("max", "min", "median", "nanmedian"):
-        return "dim" if len(args) > 1 else "default"
-    if plain == "prod":
-        return "dim_int" if len(args) > 1 else "default"
-    if plain in ("any", "all"):
-        if len(args) < 2:
-            return "default"
-        return "dims" if isinstance(other, (list, tuple)) else "dim"
-    if plain == "squeeze":
-        return "default" if len(args) < 2 else "dims" if isinstance(other, (list, tuple)) else "dim"
-    if plain in ("clamp", "clamp_min", "clamp_max"):
-        return "Tensor" if any(isinstance(a, _Tensor) for a in (*args[1:], *kwargs.values())) else "default"
-    if plain == "where":
-        kinds = [isinstance(a, _Tensor) for a in args[1:3]]
-        return {(True, True): "self", (False, True): "ScalarSelf", (True, False): "ScalarOther",
-                (False, False): "Scalar"}.get(tuple(kinds), "default")  # fmt: skip
-    if plain in ("masked_fill", "lerp"):
-        return "Tensor" if len(args) > 2 and isinstance(args[2], _Tensor) else "Scalar"
-    if plain == "fill":
-        return "Tensor" if isinstance(other, _Tensor) else "Scalar"
-    if plain == "index_fill":
-        return "int_Tensor" if len(args) > 3 and isinstance(args[3], _Tensor) else "int_Scalar"
-    if plain == "scatter":
-        kind = "src" if len(args) > 3 and isinstance(args[3], _Tensor) else "value"
-        return kind if "reduce" not in kwargs else {"src": "reduce", "value": "value_reduce"}[kind]
-    if plain == "arange":
-        return ("default", "start", "start_step")[min(len(args), 3) - 1]
-    if plain == "randint":
-        return "low" if len(args) > 2 else "default"
-    if plain == "eye":
-        return "m" if len(args) > 1 else "default"
-    if plain == "sort":
-        return "stable" if "stable" in kwargs else "default"
-    if plain == "round":
-        return "decimals" if kwargs.get("decimals") else "default"
-    if name == "bernoulli_":
-        return "Tensor" if isinstance(other, _Tensor) else "float"
-    if name == "bernoulli":
-        return "p" if len(args) > 1 else "default"
-    if name == "normal":
-        return "_".join("Tensor" if isinstance(a, _Tensor) else "float" for a in args[:2])
-    if plain == "count_nonzero" and isinstance(other, (list, tuple)):
-        return "dim_IntList"
-    return "default"
+    rule = _RULES.get(name) or _RULES.get(plain)
+    return rule(args, kwargs) if rule else "default"
 
 
 @functools.lru_cache(None)

@@ -249,6 +249,24 @@ def _check_input(name: str, x: Any, **integers: Any) -> None:
             raise RuntimeError(f"{name}: {argument}={value} is too large")
 
 
+def _windowed(
+    x: Tensor, n_fft: int, hop: int, width: int, window: Tensor | None, align_to_window: bool | None
+) -> Tensor:
+    """The parts of a signal, (..., parts, n_fft), times the window; with align_to_window only `width` elements are the
+    signal's."""
+    if not align_to_window:
+        parts, factors = x.unfold(-1, n_fft, hop), _centred(window, width, n_fft, x)
+        return parts if factors is None else parts * factors
+    parts = x.unfold(-1, width, hop)
+    if window is not None:
+        parts = parts * window
+    if width == n_fft:
+        return parts
+    left = (n_fft - width) // 2
+    zeros = [parts.new_zeros((*parts.shape[:-1], size)) for size in (left, n_fft - width - left)]
+    return _f["cat"]((zeros[0], parts, zeros[1]), -1)
+
+
 @overridable
 def stft(
     input: Tensor,
@@ -334,16 +352,7 @@ def stft(
     if onesided and is_complex:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
 
-    if align_to_window:
-        parts, factors = x.unfold(-1, width, hop), window
-    else:
-        parts, factors = x.unfold(-1, n_fft, hop), _centred(window, width, n_fft, x)
-    if factors is not None:
-        parts = parts * factors
-    if align_to_window and width < n_fft:
-        left = (n_fft - width) // 2
-        zeros = [parts.new_zeros((*parts.shape[:-1], size)) for size in (left, n_fft - width - left)]
-        parts = _f["cat"]((zeros[0], parts, zeros[1]), -1)
+    parts = _windowed(x, n_fft, hop, width, window, align_to_window)
     norm = "ortho" if normalized else "backward"
     half = not is_complex and onesided is not False
     result = _f["fft.rfft" if half else "fft.fft"](parts, n_fft, -1, norm).transpose(-1, -2)
@@ -363,6 +372,54 @@ def _overlapped(parts: Tensor, hop: int) -> Tensor:
         there = total[..., piece * hop : (piece + count) * hop]
         there += parts[..., piece, :].reshape(*batch, count * hop)
     return total[..., : n + hop * (count - 1)]
+
+
+def _checked_inverse(
+    where: str,
+    input: Tensor,
+    n_fft: int,
+    hop: int,
+    width: int,
+    window: Tensor | None,
+    onesided: bool | None,
+    length: int | None,
+    return_complex: bool,
+) -> bool:
+    """Whether the frequencies are those of one side, after all arguments were looked at."""
+
+    def fail(text):
+        raise RuntimeError(f"{where}: {text}")
+
+    if not input.dtype.is_complex:
+        raise RuntimeError(
+            "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
+        )
+    if input.dim() not in (2, 3):
+        if input.dim() < 2:
+            raise IndexError(f"istft: expected a tensor with 2 or 3 dimensions, but got {input.dim()}")
+        fail(f"expected a tensor with 2 or 3 dimensions, but got {input.dim()}")
+    if input.numel() == 0:
+        fail("input tensor cannot be empty.")
+    frequencies = input.shape[-2]
+    if onesided is None:
+        onesided = frequencies != n_fft
+    if onesided and frequencies != n_fft // 2 + 1:
+        fail(f"expected the frequency dimension to match n_fft / 2 + 1 when onesided=True, but got {frequencies}")
+    if not onesided and frequencies != n_fft:
+        fail(f"expected the frequency dimension to match n_fft when onesided=False, but got {frequencies}")
+    if not 0 < hop <= width:
+        fail("expected 0 < hop_length <= win_length")
+    if not 0 < width <= n_fft:
+        fail("expected 0 < win_length <= n_fft")
+    if window is not None and tuple(window.shape) != (width,):
+        fail("Invalid window shape. window has to be 1D and length of `win_length`")
+    if window is not None and window.dtype.is_complex and not return_complex:
+        raise RuntimeError("Complex windows are incompatible with return_complex=False")
+    if return_complex and onesided:
+        raise RuntimeError("Cannot have onesided output if window or input is complex")
+    if length is not None and length <= 0:
+        raise RuntimeError(f"istft: expected length > 0, but got {length}")
+    return onesided
 
 
 @overridable
@@ -405,38 +462,8 @@ def istft(
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
 
-    def fail(text):
-        raise RuntimeError(f"istft({list(input.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={width}): {text}")
-
-    if not input.dtype.is_complex:
-        raise RuntimeError(
-            "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
-        )
-    if input.dim() not in (2, 3):
-        if input.dim() < 2:
-            raise IndexError(f"istft: expected a tensor with 2 or 3 dimensions, but got {input.dim()}")
-        fail(f"expected a tensor with 2 or 3 dimensions, but got {input.dim()}")
-    if input.numel() == 0:
-        fail("input tensor cannot be empty.")
-    frequencies, count = input.shape[-2:]
-    if onesided is None:
-        onesided = frequencies != n_fft
-    if onesided and frequencies != n_fft // 2 + 1:
-        fail(f"expected the frequency dimension to match n_fft / 2 + 1 when onesided=True, but got {frequencies}")
-    if not onesided and frequencies != n_fft:
-        fail(f"expected the frequency dimension to match n_fft when onesided=False, but got {frequencies}")
-    if not 0 < hop <= width:
-        fail("expected 0 < hop_length <= win_length")
-    if not 0 < width <= n_fft:
-        fail("expected 0 < win_length <= n_fft")
-    if window is not None and tuple(window.shape) != (width,):
-        fail("Invalid window shape. window has to be 1D and length of `win_length`")
-    if window is not None and window.dtype.is_complex and not return_complex:
-        raise RuntimeError("Complex windows are incompatible with return_complex=False")
-    if return_complex and onesided:
-        raise RuntimeError("Cannot have onesided output if window or input is complex")
-    if length is not None and length <= 0:
-        raise RuntimeError(f"istft: expected length > 0, but got {length}")
+    where = f"istft({list(input.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={width})"
+    onesided = _checked_inverse(where, input, n_fft, hop, width, window, onesided, length, return_complex)
 
     spectra = input.transpose(-1, -2)
     norm = "ortho" if normalized else "backward"
@@ -450,14 +477,14 @@ def istft(
     else:
         parts = parts * factors
     signal = _overlapped(parts, hop)
-    weight = _overlapped((factors * factors).expand(count, n_fft), hop)
+    weight = _overlapped((factors * factors).expand(input.shape[-1], n_fft), hop)
 
     whole = signal.shape[-1]
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else whole - n_fft // 2 if center else whole
     signal, weight = signal[..., start:end], weight[start:end]
     if signal.shape[-1] == 0 or weight.detach().abs().min().item() < 1e-11:
-        fail("window overlap add min: the windows leave elements out")
+        raise RuntimeError(f"{where}: window overlap add min: the windows leave elements out")
     signal = signal / weight
     if end > whole and length is not None:
         warnings.warn(

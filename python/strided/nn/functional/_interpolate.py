@@ -201,6 +201,37 @@ def _sizes(input, size, scale_factor, recompute):
     return sizes, [None] * axes if recompute else [float(f) for f in factors]
 
 
+def _check_corners(input, mode, align_corners):
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+            )
+    elif mode not in _AXES:
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: {_MODES} (got {mode})"
+        )
+
+
+def _check_mode(input, mode, align, antialias):
+    """Whether images of so many axes are resized in this mode."""
+    axes = input.dim() - 2
+    if axes not in (1, 2, 3) or mode in _AXES and _AXES[mode] != axes:
+        if mode in _AXES and axes in (1, 2, 3):
+            raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {_AXES[mode] + 2}D input")
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: {_MODES} (got {mode})"
+        )
+    if antialias and not (mode in _KERNELS and input.ndim == 4):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+        )
+    if mode == "lanczos" and align:
+        raise ValueError("Lanczos mode does not support align_corners=True")
+    if mode == "lanczos" and not antialias:
+        raise ValueError("Lanczos mode requires antialias=True")
+
+
 @compiled
 def interpolate(
     input: Tensor,
@@ -222,34 +253,13 @@ def interpolate(
     >>> strided.nn.functional.interpolate(strided.tensor([[[0., 2.]]]), 4, mode="linear")
     tensor([[[0.0000, 0.5000, 1.5000, 2.0000]]])
     """
-    if mode in ("nearest", "area", "nearest-exact"):
-        if align_corners is not None:
-            raise ValueError(
-                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
-            )
-    elif mode not in _AXES:
-        raise NotImplementedError(
-            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: {_MODES} (got {mode})"
-        )
+    _check_corners(input, mode, align_corners)
     align = bool(align_corners)
     if recompute_scale_factor and size is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     sizes, factors = _sizes(input, size, scale_factor, recompute_scale_factor)
+    _check_mode(input, mode, align, antialias)
     axes = input.dim() - 2
-    if axes not in (1, 2, 3) or mode in _AXES and _AXES[mode] != axes:
-        if mode in _AXES and axes in (1, 2, 3):
-            raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {_AXES[mode] + 2}D input")
-        raise NotImplementedError(
-            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: {_MODES} (got {mode})"
-        )
-    if antialias and not (mode in _KERNELS and input.ndim == 4):
-        raise ValueError(
-            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
-        )
-    if mode == "lanczos" and align:
-        raise ValueError("Lanczos mode does not support align_corners=True")
-    if mode == "lanczos" and not antialias:
-        raise ValueError("Lanczos mode requires antialias=True")
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[axes - 1](input, sizes)
     if min(sizes) <= 0 or min(input.shape[1:]) <= 0:

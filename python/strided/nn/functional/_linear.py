@@ -259,32 +259,7 @@ def embedding_bag(
         warn_once("embedding_bag", "the argument order (weight, input, ...) is deprecated; write (input, weight, ...)")
         input, weight = weight, input
     _check_indices("embedding_bag", input)
-    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
-        raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as the input ({input.shape})"
-        )
-    if input.ndim == 2 and offsets is not None:
-        raise ValueError(
-            f"if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, found offsets of type {type(offsets)}"
-        )
-    if input.ndim not in (1, 2):
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
-    if input.ndim == 1 and offsets is None:
-        raise ValueError("offsets has to be a 1D Tensor but got None")
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError("mode has to be one of sum, mean or max")
-    if mode == "max" and scale_grad_by_freq:
-        raise ValueError("max mode does not support scaling the gradient by the frequency")
-    if mode == "max" and sparse:
-        raise ValueError("max mode does not support sparse weights")
-    if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(
-            f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
-        )
-    if per_sample_weights is not None and weight.is_cpu and per_sample_weights.dtype != weight.dtype:
-        raise RuntimeError(
-            f"Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type {weight.detach().type()} does not equal {per_sample_weights.type()} (while checking arguments for embedding_bag)"
-        )
+    _check_bags(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse)
     count = weight.size(0)
     if padding_idx is not None and not -count <= padding_idx < count:
         raise RuntimeError(
@@ -317,6 +292,35 @@ def embedding_bag(
         lengths = lengths.index_add(0, bag, strided.ones_like(bag, dtype=strided.int64))
         total = total / lengths.clamp(min=1).to(total.dtype).unsqueeze(1)
     return total[:count].to(weight.dtype)
+
+
+def _check_bags(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse):
+    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as the input ({input.shape})"
+        )
+    if input.ndim == 2 and offsets is not None:
+        raise ValueError(
+            f"if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, found offsets of type {type(offsets)}"
+        )
+    if input.ndim not in (1, 2):
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    if input.ndim == 1 and offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if per_sample_weights is not None and weight.is_cpu and per_sample_weights.dtype != weight.dtype:
+        raise RuntimeError(
+            f"Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type {weight.detach().type()} does not equal {per_sample_weights.type()} (while checking arguments for embedding_bag)"
+        )
 
 
 def _largest(rows, bag, zero):
