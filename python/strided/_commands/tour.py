@@ -38,11 +38,11 @@ def _times(ratio: float) -> str:
     return f"{ratio:.1f} times" if ratio < 10 else f"{round(ratio, 1 - int(math.log10(ratio))):.0f} times"
 
 
-def _best(work: Callable[[], Any], budget: float = 0.2) -> tuple[float, Any]:
-    """The shortest of the runs that fit into ``budget`` seconds (three at least, after a warm-up), and a result."""
+def _best(work: Callable[[], Any]) -> tuple[float, Any]:
+    """The shortest of the runs that fit into 0.2 seconds (three at least, after a warm-up), and a result."""
     result = work()
     runs: list[float] = []
-    while len(runs) < 3 or sum(runs) < budget:
+    while len(runs) < 3 or sum(runs) < 0.2:
         start = time.perf_counter()
         result = work()
         runs.append(time.perf_counter() - start)
