@@ -27,6 +27,7 @@ _REDUCTIONS = {
 
 
 def _checked_lengths(data, lengths, offsets, axis, unsafe):
+    """The lengths, whether some piece is empty, and whether the pieces fill the axis."""
     if (lengths is None) == (offsets is None):
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     given = offsets if lengths is None else lengths
@@ -45,16 +46,17 @@ def _checked_lengths(data, lengths, offsets, axis, unsafe):
         if not unsafe and (bool((offsets.select(axis, 0) != 0).any())):
             raise RuntimeError("segment_reduce(): Expected the first offset to be 0")
         lengths = offsets.diff(dim=axis)
-    if bool((lengths < 0).any()):
+    fewest = int(lengths.min()) if lengths.numel() else 1
+    if fewest < 0:
         raise RuntimeError("lengths contains negative value!")
-    total = lengths.sum(axis)
-    n = data.size(axis)
-    if bool((total > n).any()) or (not unsafe and offsets is None and bool((total != n).any())):
+    total, n = lengths.sum(axis), data.size(axis)
+    least, most = (n, n) if total.numel() == 0 else (int(total.min()), int(total.max())) if axis else [int(total)] * 2
+    if most > n or (least != n and not unsafe and offsets is None):
         raise RuntimeError(
             "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
             "!unsafe."
         )
-    return lengths.to(_C.int64)
+    return lengths.to(_C.int64), fewest == 0, least == n
 
 
 def _product_with_nan(start, numbers, values):
@@ -103,27 +105,31 @@ def segment_reduce(
         raise NotImplementedError(f"\"segment_reduce\" not implemented for '{data.dtype}'")
     if -data.ndim <= axis < 0:
         axis += data.ndim
-    lengths = _checked_lengths(data, lengths, offsets, axis, unsafe)
+    lengths, some_empty, all_taken = _checked_lengths(data, lengths, offsets, axis, unsafe)
 
     lead, rest, pieces, n = data.shape[:axis], data.shape[axis + 1 :], lengths.size(axis), data.size(axis)
     rows = math.prod(lead)
-    each = lengths.reshape(rows, pieces)
-    taken = _f["arange"](n, device=data.device) < each.sum(1, keepdim=True)
-    flat = data.reshape(rows * n, math.prod(rest))[taken.reshape(-1)]
-    numbers = _f["arange"](rows * pieces, device=data.device).repeat_interleave(each.reshape(-1))
+    flat, each = (data, lengths) if axis == 0 else (data.reshape(rows * n, *rest), lengths.reshape(-1))
+    if not all_taken:
+        taken = _f["arange"](n, device=data.device) < lengths.reshape(rows, pieces).sum(1, keepdim=True)
+        flat = flat[taken.reshape(-1)]
+    numbers = _f["arange"](rows * pieces, device=data.device).repeat_interleave(each)
 
     name, start = _REDUCTIONS[reduce]
-    shape = (rows * pieces, math.prod(rest))
+    shape = (rows * pieces, *rest)
     out = _f["full"](shape, start if initial is None else initial, dtype=data.dtype, device=data.device)
     if name == "prod" and data.requires_grad and bool(flat.isnan().any()):
         out = _product_with_nan(out, numbers, flat)
     else:
         out = out.index_add(0, numbers, flat) if name is None else out.index_reduce(0, numbers, flat, name)
     if reduce == "mean":
-        count = each.reshape(-1, 1)
-        empty = math.nan if initial is None else initial
-        out = (out / count.clamp(min=1)).masked_fill(count == 0, empty)
-    return _C._shown_as("SegmentReduceBackward0", out.reshape(*lead, pieces, *rest))
+        count = each.reshape(-1, *[1] * len(rest))
+        if some_empty:
+            empty = math.nan if initial is None else initial
+            out = (out / count.clamp(min=1)).masked_fill(count == 0, empty)
+        else:
+            out = out / count
+    return _C._shown_as("SegmentReduceBackward0", out if axis == 0 else out.reshape(*lead, pieces, *rest))
 
 
 _segment_reduce = segment_reduce  # PyTorch has it under both names

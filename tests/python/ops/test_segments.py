@@ -40,6 +40,23 @@ def test_segments(reduce, initial, layout):
     np.testing.assert_allclose(got.numpy(), want, rtol=1e-14, atol=1e-15)
 
 
+@pytest.mark.parametrize("reduce", REDUCE)
+@pytest.mark.parametrize("shape", [(7,), (7, 2), (7, 2, 3)])
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_segments_without_an_empty_one(reduce, shape, unsafe):
+    """Pieces of the first axis, all of which have elements; with `unsafe` some elements belong to none."""
+    data = np.random.default_rng(1).normal(size=shape)
+    lengths, at, want = [2, 1, 3] if unsafe else [2, 1, 4], 0, []
+    for n in lengths:
+        piece, start = data[at : at + n], None if reduce == "mean" else EMPTY[reduce]
+        want.append(np.apply_along_axis(lambda v, start=start: REDUCE[reduce](v.tolist(), start), 0, piece))
+        at += n
+    x = torch.tensor(data, requires_grad=True)
+    call = lambda x: torch.segment_reduce(x, reduce, lengths=torch.tensor(lengths), unsafe=unsafe)
+    np.testing.assert_allclose(call(x).detach().numpy(), np.array(want), rtol=1e-14)
+    assert torch.autograd.gradcheck(call, (x,))
+
+
 def test_segment_arguments():
     x, lengths = torch.tensor([1.0, 2.0, math.nan]), torch.tensor([2, 1])
     assert torch.segment_reduce(x, "max", lengths=lengths).tolist()[0] == 2
