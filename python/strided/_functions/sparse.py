@@ -164,14 +164,13 @@ def sparse_compressed_tensor(
     )  # fmt: skip
 
 
-def _of_layout(name: str, layout: Any, given: dict[str, Any]) -> Tensor:
+def _of_layout(name: str, layout: Any, *parts: Any, **options: Any) -> Tensor:
     compressed = _layouts()[0]
     wanted = compressed.LAYOUTS[name]
-    if layout not in (None, wanted):
+    if layout is not None and layout != wanted:
         names = {form.layout: form.name for form in compressed.FORMS.values()}
         raise RuntimeError(f"{name}: layout must be {names[wanted]} but got {names.get(layout, layout)}")
-    given.pop("pin_memory"), given.pop("layout")
-    return compressed.construct(wanted, *(given.pop(k) for k in list(given)[:3]), **given)
+    return compressed.construct(wanted, *parts, **options)
 
 
 @seen_by_modes
@@ -196,7 +195,10 @@ def sparse_csr_tensor(
            values=tensor([3., 4., 5.]), size=(2, 3), nnz=3,
            layout=torch.sparse_csr)
     """
-    return _of_layout("sparse_csr_tensor", layout, dict(locals()))
+    return _of_layout(
+        "sparse_csr_tensor", layout, crow_indices, col_indices, values, size, dtype=dtype, device=device,
+        requires_grad=requires_grad, check_invariants=check_invariants,
+    )  # fmt: skip
 
 
 @seen_by_modes
@@ -219,7 +221,10 @@ def sparse_csc_tensor(
     tensor([[0., 4.],
             [3., 0.]])
     """
-    return _of_layout("sparse_csc_tensor", layout, dict(locals()))
+    return _of_layout(
+        "sparse_csc_tensor", layout, ccol_indices, row_indices, values, size, dtype=dtype, device=device,
+        requires_grad=requires_grad, check_invariants=check_invariants,
+    )  # fmt: skip
 
 
 @seen_by_modes
@@ -241,7 +246,10 @@ def sparse_bsr_tensor(
     >>> strided.sparse_bsr_tensor([0, 1], [1], [[[3., 4.]]]).to_dense()
     tensor([[0., 0., 3., 4.]])
     """
-    return _of_layout("sparse_bsr_tensor", layout, dict(locals()))
+    return _of_layout(
+        "sparse_bsr_tensor", layout, crow_indices, col_indices, values, size, dtype=dtype, device=device,
+        requires_grad=requires_grad, check_invariants=check_invariants,
+    )  # fmt: skip
 
 
 @seen_by_modes
@@ -264,7 +272,10 @@ def sparse_bsc_tensor(
     tensor([[0., 0.],
             [3., 4.]])
     """
-    return _of_layout("sparse_bsc_tensor", layout, dict(locals()))
+    return _of_layout(
+        "sparse_bsc_tensor", layout, ccol_indices, row_indices, values, size, dtype=dtype, device=device,
+        requires_grad=requires_grad, check_invariants=check_invariants,
+    )  # fmt: skip
 
 
 # ------------------------------------------------------------ methods of dense tensors

@@ -180,8 +180,8 @@ def _check_shapes(form: Form, compressed: Tensor, plain: Tensor, values: Tensor,
             f"values must have dimensionality > sum of batch and block dimensionalities (={nb} + {depth}) but got {values.ndim}"
         )
     block = tuple(values.shape[nb + 1 : nb + 3]) if form.blocked else (1, 1)
-    dense = tuple(values.shape[nb + 1 + depth :])
-    if not all(block):
+    dense = values.shape[nb + 1 + depth :]
+    if form.blocked and not all(block):
         raise RuntimeError(f"values must have blocks of one element at least, got {list(block)}")
     if size is None:
         with no_grad():
@@ -193,7 +193,7 @@ def _check_shapes(form: Form, compressed: Tensor, plain: Tensor, values: Tensor,
         raise RuntimeError(
             f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (={nb} + 2 + {len(dense)}) but got {len(size)}"
         )
-    for d in (0, 1):
+    for d in (0, 1) if form.blocked else ():
         if size[nb + d] % block[d] != 0:
             raise RuntimeError(
                 f"tensor shape[{nb + d}] (={size[nb + d]}) must be divisible with blocksize[{d}] (={block[d]}) as defined by values shape"
@@ -209,12 +209,12 @@ def _check_shapes(form: Form, compressed: Tensor, plain: Tensor, values: Tensor,
         raise RuntimeError(
             f"{second}.shape[-1] must be equal to nnz (={nnz}) as defined by values.shape[{nb}], but got {plain.shape[-1]}"
         )
-    if not (compressed.shape[:nb] == plain.shape[:nb] == values.shape[:nb] == size[:nb]):
+    if nb and not (compressed.shape[:nb] == plain.shape[:nb] == values.shape[:nb] == size[:nb]):
         batches = [list(t.shape[:nb]) for t in (compressed, plain, values)]
         raise RuntimeError(
             f"all batch dimensions of {first} (={batches[0]}), {second} (={batches[1]}), and values (={batches[2]}) must be equal to tensor batch dimensions (={list(size[:nb])})"
         )
-    if dense != size[nb + 2 :]:
+    if dense and dense != size[nb + 2 :]:
         raise RuntimeError(f"values must have dense dimensions {list(size[nb + 2 :])}, got {list(dense)}")
     return size
 
@@ -243,9 +243,9 @@ def _check_indices(form, compressed, plain, size, values, strictly):
             raise RuntimeError(f"`0 <= {second} < {columns}` is not satisfied.")
     if not compressed.numel():
         return
-    if bool(compressed[..., 0].any()):
+    if bool(compressed.select(-1, 0).any()):
         raise RuntimeError(f"`{first}[..., 0] == 0` is not satisfied.")
-    if bool((compressed[..., -1] != nnz).any()):
+    if bool((compressed.select(-1, -1) != nnz).any()) if nb else int(compressed.select(0, -1)) != nnz:
         raise RuntimeError(f"`{first}[..., -1] == nnz` is not satisfied.")
     counts = compressed.diff(dim=-1)
     if counts.numel() and (int(counts.amin()) < 0 or (strictly and int(counts.amax()) > width)):
