@@ -63,6 +63,55 @@ def test_jacobians(jacobian, chunk_size):
     close(vmap(jacobian(quadratic, chunk_size=chunk_size))(x), rows)
 
 
+def writes(x):
+    y = x * 2
+    y[1:] += x[:-1]
+    x.mul_(3)
+    return y[:50] * x[:50]
+
+
+BY_ROWS_OR_COLUMNS = [
+    lambda x: (x[:70].sin(), [x.sum().cos(), x.new_zeros(2)]),  # fewer rows, an output that depends on nothing
+    lambda x: torch.cat([x.sin(), x.cos()]),  # more rows
+    lambda x: x.float()[:3].exp(),  # rows would be of another dtype
+    lambda x: torch.complex(x[:3].sin(), x[3:6]),  # and half of the derivative
+    lambda x: x[x.argmax()] * x[:4] if x.sum() > -1e9 else x,  # asks for a value
+    writes,
+]
+
+
+@pytest.mark.parametrize("f", BY_ROWS_OR_COLUMNS)
+@pytest.mark.parametrize("chunk_size", [None, 7])
+def test_jacfwd_by_rows_is_what_it_is_by_columns(f, chunk_size):
+    """More than 64 elements: where there are fewer rows they are taken, which shows in the time alone."""
+    x = draw(80)
+    # Clones: the function may write to its input.
+    wanted, aux = jacfwd(lambda x: (f(x.clone()), x[0]), has_aux=True, chunk_size=1)(x)
+    found, also = jacfwd(lambda x: (f(x.clone()), x[0]), has_aux=True, chunk_size=chunk_size)(x)
+    assert aux == also
+    for a, b in zip(torch.utils._pytree.tree_leaves(found), torch.utils._pytree.tree_leaves(wanted), strict=True):
+        assert a.dtype == b.dtype
+        close(a, b)
+
+
+def test_jacfwd_by_rows_in_other_transforms():
+    def f(x):
+        return (x.sum() * x[:5].sin()).cumsum(0)
+
+    x = draw(2, 70)
+    close(vmap(jacfwd(f))(x), torch.stack([jacfwd(f, chunk_size=1)(row) for row in x]))
+    close(jacfwd(jacfwd(f))(x[0]), jacrev(jacrev(f))(x[0]))
+    w = x[0].clone().requires_grad_()
+    (first,) = torch.autograd.grad(jacfwd(f)(w).square().sum(), w)
+    (second,) = torch.autograd.grad(jacrev(f)(w).square().sum(), w)
+    close(first, second)
+    state = torch.get_rng_state()
+    jacfwd(lambda x: torch.cat([x, x]))(x[0])
+    assert torch.equal(torch.get_rng_state(), state)
+    with pytest.raises(RuntimeError, match="jvp"):  # in the words of forward mode
+        jacfwd(lambda x: 3)(x[0])
+
+
 @pytest.mark.parametrize("outer", [jacrev, jacfwd])
 @pytest.mark.parametrize("inner", [jacrev, jacfwd, grad])
 def test_hessians(outer, inner):
