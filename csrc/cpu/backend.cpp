@@ -21,6 +21,7 @@ namespace strided {
   X(elementwise_unsigned) \
   X(copy) \
   X(where) \
+  X(indexed_half) \
   X(chain) \
   X(reduce) \
   X(scan) \

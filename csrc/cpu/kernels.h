@@ -104,6 +104,7 @@ struct IndexKernels {
   int64_t (*count_true)(const char* mask, int64_t n) = nullptr;
   // The first `count` elements of `from` (contiguous) whose mask is set; the mask must have that many.
   void (*compress[5])(char* to, const char* from, const char* mask, int64_t count) = {};
+  Loop2d scatter_reduce[4][kNumDTypes] = {};  // of the 16-bit floats, by ScatterOp (cpu/index/indexed.inc)
 };
 
 // How elements become the keys that are sorted: (key ^ flip) - base. Note [Keys] in backend/sort_keys.h.

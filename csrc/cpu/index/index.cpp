@@ -6,11 +6,11 @@
 #include <memory>
 #include <type_traits>
 
-#include "backend/elementwise.h"
 #include "base/dims.h"
 #include "base/integer.h"
 #include "base/parallel.h"
 #include "core/allocator.h"
+#include "cpu/index/indexed.inc"
 #include "cpu/kernels.h"
 #include "cpu/loop_run.h"
 #include "cpu/operations.h"
@@ -19,55 +19,6 @@
 namespace strided {
 namespace cpu {
 namespace {
-
-// How a loop turns an index into a place: an element's place is where the strides of the indexed operand lead, plus
-// index * stride. The loops have the operands to, from, index.
-struct IndexParams {
-  enum Check : int8_t { Trusted, NonNegative, Wrapping };  // index is good; in [0, size); in [-size, size)
-  int64_t size = 0;
-  int64_t stride = 1;
-  Check check = Wrapping;
-  int* bad = nullptr;     // becomes 1 when an index is out of range; the loop stops there
-  bool streamed = false;  // Note [Streamed results] in cpu/streaming.h: long rows are
-};
-
-template <class T>
-T load(const char* p) {
-  // A byte other than 0 and 1 may stand in memory that was viewed as bool.
-  if constexpr (std::is_same_v<T, bool>) return *p != 0;
-  T v{};
-  std::memcpy(&v, p, sizeof(T));
-  return v;
-}
-template <class T>
-void store(char* p, const T& v) {
-  std::memcpy(p, &v, sizeof(T));
-}
-
-// Indices become places in small batches.
-// A batch of indices is first turned into byte offsets, checked and wrapped on the way by a loop without branches; the
-// moves then need no test. The batch stays in the L1 cache.
-constexpr int64_t kBatch = 1024;
-
-// at[i] = wrap(index[i]) * stride + i * base_step. False when one of them is out of range.
-bool places(int64_t* at, const char* index, int64_t step, int64_t n, int64_t base_step, const IndexParams& p) {
-  if (p.check == IndexParams::Trusted) {
-    for (int64_t i = 0; i < n; ++i) at[i] = load<int64_t>(index + i * step) * p.stride + i * base_step;
-    return true;
-  }
-  const int64_t wrap = p.check == IndexParams::Wrapping ? p.size : 0;
-  uint64_t bad = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    int64_t v = load<int64_t>(index + i * step);
-    v += (v >> 63) & wrap;
-    bad |= static_cast<uint64_t>(v) >= static_cast<uint64_t>(p.size);
-    // In unsigned arithmetic: a bad index may overflow here, and is not used.
-    at[i] = static_cast<int64_t>(static_cast<uint64_t>(v) * static_cast<uint64_t>(p.stride) +
-                                 static_cast<uint64_t>(i * base_step));
-  }
-  if (bad) __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
-  return !bad;
-}
 
 // A row of kChunk bytes or more; its last chunk may write some bytes for a second time.
 template <int64_t kChunk>
@@ -82,6 +33,21 @@ struct Move {
   using Item = T;
   static constexpr bool kMoves = true;
   static void one(char* to, const char* from) { store(to, load<T>(from)); }
+  // Rows of so many contiguous bytes (0: others), which are met by each(row); false where row() serves as well.
+  template <class Each>
+  static bool rows(const Each& each, int64_t bytes, bool streamed, bool* good) {
+    if (streamed && bytes >= kLeastStreamed) {
+      *good = each([=](char* to, const char* from) { stream(to, from, bytes); });
+      end_stream();
+    } else if (bytes >= 16 && bytes < 64) {  // a call of memcpy takes longer than the bytes of a short row
+      *good = each([=](char* to, const char* from) { move_chunks<16>(to, from, bytes); });
+    } else if (bytes >= 64 && bytes <= 128) {
+      *good = each([=](char* to, const char* from) { move_chunks<64>(to, from, bytes); });
+    } else {
+      return false;
+    }
+    return true;
+  }
   static void row(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t n) {
     if (to_stride == sizeof(T) && from_stride == sizeof(T)) {
       std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
@@ -93,186 +59,6 @@ struct Move {
     }
   }
 };
-
-template <class T>
-bool is_nan(T v) {
-  return v != v;
-}
-
-template <ScatterOp Op, class T>
-struct Merge {
-  using Item = T;
-  static constexpr bool kMoves = false;
-  using C = compute_t<T>;
-  static constexpr bool kHasLoop =
-      (Op == ScatterOp::Add || Op == ScatterOp::Mul) && IsIn<T, List<Half, BFloat16>>::value;
-  static constexpr int64_t kLongRow = 8;
-  static T merge(T a, T b) {
-    if constexpr (std::is_same_v<T, bool>) {
-      return Op == ScatterOp::Add || Op == ScatterOp::Max ? a || b : a && b;
-    } else if constexpr (std::is_integral_v<T>) {
-      // Sums and products wrap around.
-      if constexpr (Op == ScatterOp::Add) return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-      else if constexpr (Op == ScatterOp::Mul)
-        return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-      else if constexpr (Op == ScatterOp::Max) return std::max(a, b);
-      else return std::min(a, b);
-    } else {
-      const C x = static_cast<C>(a), y = static_cast<C>(b);
-      if constexpr (Op == ScatterOp::Add) return T(x + y);
-      else if constexpr (Op == ScatterOp::Mul) return T(x * y);
-      else if constexpr (Op == ScatterOp::Max) return is_nan(x) || x >= y ? a : b;  // a NaN stays, a NaN comes
-      else return is_nan(x) || x <= y ? a : b;
-    }
-  }
-  static void one(char* to, const char* from) { store(to, merge(load<T>(to), load<T>(from))); }
-  static void row(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t n) {
-    if constexpr (kHasLoop) {  // in instructions for 16-bit floats, where the processor has them
-      if (to_stride == sizeof(T) && from_stride == sizeof(T) && n >= kLongRow) {
-        constexpr int op = elementwise_id<std::conditional_t<Op == ScatterOp::Add, Add, Mul>>;
-        char* data[] = {to, to, const_cast<char*>(from)};
-        const int64_t strides[] = {sizeof(T), sizeof(T), sizeof(T), 0, 0, 0};
-        return kernel_table().elementwise[op][index_of(dtype_of<T>)](data, strides, n, 1, nullptr);
-      }
-    }
-    if (to_stride == sizeof(T) && from_stride == sizeof(T)) {
-      for (int64_t i = 0; i < n; ++i) one(to + i * sizeof(T), from + i * sizeof(T));
-    } else {
-      for (int64_t i = 0; i < n; ++i) one(to + i * to_stride, from + i * from_stride);
-    }
-  }
-};
-
-// Lines of n contiguous indices each. An element's place on the indexed side is index * stride + i * base, on the
-// other side i * step. `next`: bytes from one line to the next, of to, from and index.
-struct Lines {
-  char* to;
-  const char *from, *index;
-  int64_t n, count, stride, base, step, next[3];
-};
-
-// What is known of lines when their loop is compiled: a loop with constant steps has half the instructions.
-enum class Steps { Any, Dense, DenseUnit, OneValueUnit };  // step of an item or 0; Unit: stride of an item, base 0
-template <int64_t kItem>
-Steps steps_of(const Lines& a) {
-  if (a.base != 0) return Steps::Any;
-  if (a.step == kItem) return a.stride == kItem ? Steps::DenseUnit : Steps::Dense;
-  return a.step == 0 && a.stride == kItem ? Steps::OneValueUnit : Steps::Any;
-}
-
-// False at an index that is bad; the loop ends there. That is a jump never taken, where a condition would keep the
-// moves waiting for it. What the loop reads stands in its own variables, which no store can change.
-template <class Op, bool places_in_to, bool kWrap, Steps kSteps>
-bool move_lines(Lines a, uint64_t last) {
-  constexpr int64_t item = sizeof(typename Op::Item);
-  constexpr bool unit = kSteps == Steps::DenseUnit || kSteps == Steps::OneValueUnit;
-  const int64_t stride = unit ? item : a.stride, base = kSteps == Steps::Any ? a.base : 0;
-  const int64_t step = kSteps == Steps::Any ? a.step : kSteps == Steps::OneValueUnit ? 0 : item;
-  const int64_t size = static_cast<int64_t>(last + 1);
-  for (; a.count > 0; --a.count, a.to += a.next[0], a.from += a.next[1], a.index += a.next[2])
-    for (int64_t i = 0; i < a.n; ++i) {
-      int64_t v = load<int64_t>(a.index + i * 8);
-      if constexpr (kWrap) v += (v >> 63) & size;
-      if (static_cast<uint64_t>(v) > last) return false;
-      const int64_t there = v * stride + i * base, here = i * step;
-      Op::one(a.to + (places_in_to ? there : here), a.from + (places_in_to ? here : there));
-    }
-  return true;
-}
-
-// to[i] = from[index[i]], or to[index[i]] merged with from[i], in one pass. What is written to was checked before;
-// should another thread have changed the index since, the loop ends there.
-template <class Op, bool places_in_to>
-void index_lines(const Lines& a, const IndexParams& p) {
-  const bool trusted = p.check == IndexParams::Trusted;
-  const uint64_t last = trusted ? ~uint64_t{0} : static_cast<uint64_t>(p.size) - 1;
-  const auto run = [&](auto wrap) {
-    constexpr bool kWrap = decltype(wrap)::value;
-    const Steps steps = steps_of<sizeof(typename Op::Item)>(a);
-    if (steps == Steps::DenseUnit) return move_lines<Op, places_in_to, kWrap, Steps::DenseUnit>(a, last);
-    if constexpr (places_in_to) {
-      if (steps == Steps::OneValueUnit) return move_lines<Op, true, kWrap, Steps::OneValueUnit>(a, last);
-    } else {
-      if (steps == Steps::Dense) return move_lines<Op, false, kWrap, Steps::Dense>(a, last);
-    }
-    return move_lines<Op, places_in_to, kWrap, Steps::Any>(a, last);
-  };
-  const bool good =
-      (trusted || p.size > 0) && (p.check == IndexParams::Wrapping ? run(std::true_type{}) : run(std::false_type{}));
-  if (!good) __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
-}
-
-// The same with one index for each of n1 rows of n0 elements. s: strides of to, from, index along a row, then by row.
-template <class Op, bool places_in_to>
-void index_rows(char** data, const int64_t* s, int64_t n0, int64_t n1, const IndexParams& p) {
-  constexpr int64_t item = sizeof(typename Op::Item);
-  const bool trusted = p.check == IndexParams::Trusted;
-  const uint64_t last = trusted ? ~uint64_t{0} : static_cast<uint64_t>(p.size) - 1;
-  const int64_t wrap = p.check == IndexParams::Wrapping ? p.size : 0;
-  const auto each = [=, to = data[0], from = data[1], index = data[2], stride = p.stride, to_step = s[3],
-                     from_step = s[4], index_step = s[5]](auto row) {
-    for (int64_t j = 0; j < n1; ++j) {
-      int64_t v = load<int64_t>(index + j * index_step);
-      v += (v >> 63) & wrap;
-      if (static_cast<uint64_t>(v) > last) return false;
-      const int64_t there = v * stride;
-      row(to + j * to_step + (places_in_to ? there : 0), from + j * from_step + (places_in_to ? 0 : there));
-    }
-    return true;
-  };
-  const auto rows = [=, bytes = s[0] == item && s[1] == item ? n0 * item : 0] {
-    if (!trusted && p.size == 0) return false;
-    if (n0 == 1) return each([](char* to, const char* from) { Op::one(to, from); });
-    if constexpr (Op::kMoves) {
-      if (!places_in_to && p.streamed && bytes >= kLeastStreamed) {
-        const bool good = each([=](char* to, const char* from) { stream(to, from, bytes); });
-        end_stream();
-        return good;
-      }
-      // A call of memcpy takes longer than the bytes of a short row.
-      if (bytes >= 16 && bytes < 64) return each([=](char* to, const char* from) { move_chunks<16>(to, from, bytes); });
-      if (bytes >= 64 && bytes <= 128)
-        return each([=](char* to, const char* from) { move_chunks<64>(to, from, bytes); });
-    }
-    return each([=, to_stride = s[0], from_stride = s[1]](char* to, const char* from) {
-      Op::row(to, to_stride, from, from_stride, n0);
-    });
-  };
-  if (!rows()) __atomic_store_n(p.bad, 1, __ATOMIC_RELAXED);
-}
-
-// The loop behind gather (places on the side of `from`) and scatter and scatter_reduce (places on the side of `to`).
-template <class Op, bool places_in_to>
-void move_indexed(char** data, const int64_t* s, int64_t n0, int64_t n1, const void* params) {
-  const IndexParams& p = *static_cast<const IndexParams*>(params);
-  if (p.bad && __atomic_load_n(p.bad, __ATOMIC_RELAXED)) return;
-  char* const to = data[0];
-  const char* const from = data[1];
-  const char* const index = data[2];
-  constexpr int indexed = places_in_to ? 0 : 1;
-  int64_t at[kBatch];
-  if (s[2] == 0) return index_rows<Op, places_in_to>(data, s, n0, n1, p);
-  if (s[2] == 8 && (s[5] != 0 || n1 == 1))
-    return index_lines<Op, places_in_to>(
-        {to, from, index, n0, n1, p.stride, s[indexed], s[1 - indexed], {s[3], s[4], s[5]}}, p);
-  for (int64_t i0 = 0; i0 < n0; i0 += kBatch) {
-    const int64_t m = std::min(kBatch, n0 - i0);
-    for (int64_t j = 0; j < n1; ++j) {
-      if ((j == 0 || s[5] != 0) && !places(at, index + i0 * s[2] + j * s[5], s[2], m, s[indexed], p)) return;
-      char* const to0 = to + i0 * s[0] + j * s[3];
-      const char* const from0 = from + i0 * s[1] + j * s[4];
-      auto run = [to0, from0, m, places = &at[0]](int64_t dense) {  // copies: no store can change them
-        for (int64_t i = 0; i < m; ++i) {
-          const int64_t there = places[i], here = i * dense;
-          Op::one(to0 + (places_in_to ? there : here), from0 + (places_in_to ? here : there));
-        }
-      };
-      // A known stride makes a shorter loop.
-      if (s[1 - indexed] == sizeof(typename Op::Item)) run(sizeof(typename Op::Item));
-      else run(s[1 - indexed]);
-    }
-  }
-}
 
 // Operands to (int64), index: to = index * stride, or (add) to += index * stride.
 template <bool add>
@@ -358,15 +144,10 @@ const Loops& loops() {
     fill(uint32_t{});
     fill(uint64_t{});
     fill(Item16{});
+    std::memcpy(t.reduce, kernel_table().index.scatter_reduce, sizeof(t.reduce));  // of the 16-bit floats
     for_each(LoopDTypes{}, [&](auto tag, int) {
       using T = typename decltype(tag)::type;
-      constexpr int d = index_of(dtype_of<T>);
-      t.reduce[static_cast<int>(ScatterOp::Add)][d] = move_indexed<Merge<ScatterOp::Add, T>, true>;
-      t.reduce[static_cast<int>(ScatterOp::Mul)][d] = move_indexed<Merge<ScatterOp::Mul, T>, true>;
-      if constexpr (!is_complex_v<T>) {
-        t.reduce[static_cast<int>(ScatterOp::Max)][d] = move_indexed<Merge<ScatterOp::Max, T>, true>;
-        t.reduce[static_cast<int>(ScatterOp::Min)][d] = move_indexed<Merge<ScatterOp::Min, T>, true>;
-      }
+      if constexpr (!is_reduced<T>) fill_merges<T>(t.reduce);
     });
     return t;
   }();

@@ -55,6 +55,38 @@ def test_rows_of_16_bits_are_added_one_by_one(dtype, n):
         assert torch.equal(product, torch.stack(want))
 
 
+SPECIAL = [0.0, -0.0, float("inf"), -float("inf"), float("nan"), 6e-8, -3e-6, 65504.0, 1.0]
+MERGED = {"sum": lambda a, b: a + b, "prod": lambda a, b: a * b,
+          "amax": lambda a, b: a if a != a or a >= b else b, "amin": lambda a, b: a if a != a or a <= b else b}  # fmt: skip
+
+
+@pytest.mark.parametrize("reduce", MERGED)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_places_of_16_bits_are_merged_in_order(dtype, reduce):
+    """Numbers that are not finite, zeros and subnormal ones too, over each layout that has a loop of its own."""
+    torch.manual_seed(0)
+    special = torch.tensor(SPECIAL, dtype=dtype)
+    for size, n in ((1, 5), (6, 40), (50, 1100)):
+        values = torch.randn(3, n).to(dtype)
+        values[:, : len(SPECIAL)] = special[: min(n, len(SPECIAL))]
+        index, start = torch.randint(0, size, (3, n)), torch.randn(3, size).to(dtype)
+        for dim in (0, 1):
+            sources = [values, values.mT.contiguous().mT, values[:, :1].expand(3, n), values.flip(1)]
+            for source in sources if dim else [x.mT for x in sources]:
+                at, to = (index, start) if dim else (index.mT, start.mT)
+                want = to.float()
+                for i in range(3):
+                    for j in range(n):
+                        place = (i, int(index[i, j])) if dim else (int(index[i, j]), i)
+                        merged = MERGED[reduce](float(want[place]), float(source[(i, j) if dim else (j, i)]))
+                        want[place] = torch.tensor(merged, dtype=torch.float32).to(dtype).float()
+                got = to.scatter_reduce(dim, at, source, reduce)
+                assert got.dtype == dtype and torch.equal(got.isnan(), want.isnan())
+                numbers = ~want.isnan()
+                assert torch.equal(got.float()[numbers], want[numbers])
+                assert torch.equal(got.signbit()[numbers], want.signbit()[numbers])
+
+
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32, torch.float64])
 def test_masks_of_views(dtype):
     x, mask = torch.randint(0, 100, (4, 5, 6)).to(dtype), torch.rand(4, 5, 6) > 0.5
