@@ -30,12 +30,19 @@ __attribute__((noinline)) void settle(const SamplePlan& plan, int64_t n, int64_t
   const T last = static_cast<T>(n - 1);
   if (plan.outside == SamplePlan::Reflection) {
     const T low = plan.align ? T(0) : T(-0.5), span = plan.align ? last : static_cast<T>(n);
+    bool near = true;
+    for (int64_t p = 0; p < count; ++p) near &= math::fmod_is_near(at[p] - low, span);
+    alignas(64) T rest[kBlock];
+    if (near)
+      for (int64_t p = 0; p < count; ++p) rest[p] = math::fmod_near(math::abs(at[p] - low), span);
+    else
+      for (int64_t p = 0; p < count; ++p) rest[p] = span > 0 ? math::fmod(math::abs(at[p] - low), span) : T(0);
     for (int64_t p = 0; p < count; ++p) {
-      const T x = math::abs(at[p] - low), rest = span > 0 ? math::fmod(x, span) : T(0);
-      const T flips = span > 0 ? math::floor(x / span) : T(0);
+      // Whole numbers of spans: a quotient without the rest may be rounded up to one.
+      const T flips = span > 0 ? math::round((math::abs(at[p] - low) - rest[p]) / span) : T(0);
       const bool even = math::floor(flips / 2) * 2 == flips;
       if (kSlopes) slope[p] = (at[p] < low) != even ? slope[p] : -slope[p];
-      at[p] = even ? rest + low : span - rest + low;
+      at[p] = even ? rest[p] + low : span - rest[p] + low;
     }
   }
   for (int64_t p = 0; p < count; ++p) {
@@ -62,8 +69,7 @@ void find_along(const SamplePlan& plan, T* at, int64_t n, int32_t step, int64_t 
     for (int64_t p = 0; p < count; ++p) {
       const T x = math::round(at[p]);
       const bool inside = x >= 0 && x <= last;
-      to->weight[0][p] = inside ? T(1) : T(0);
-      to->first[p] = to->place[0][p] = inside ? static_cast<int32_t>(x) * step : -1;
+      to->first[p] = inside ? static_cast<int32_t>(x) * step : -1;
     }
   } else if constexpr (kTaps == 2) {
     settle<kSlopes>(plan, n, count, at, slope);
@@ -119,7 +125,8 @@ struct Corners {
   alignas(64) T weight[kCount][kBlock];
   alignas(64) T beside[kPairs || kRows ? kBlock * 4 : 1];  // of a point side by side: weights of pairs, or of a row
   // Points with all elements inside are summed together, from `base` on; `edges` are the others, for which `base` is 0,
-  // and which are summed one by one: 0 times infinity is no number.
+  // and which are summed one by one: 0 times infinity is no number. Of a single element there is no sum: outside of the
+  // image `base` is -1, and there are no edges and no weights.
   alignas(64) int32_t base[kBlock];
   int32_t edge[kBlock];
   int64_t edges = 0;
@@ -160,6 +167,7 @@ struct Corners {
       base[p] = sign < 0 ? -1 : sum;
       signs |= sign;
     }
+    if constexpr (kTaps == 1) return;
     edges = 0;
     if (signs < 0) {
       for (int64_t p = 0; p < count; ++p) {
@@ -221,12 +229,17 @@ STRIDED_INLINE void sum_vectors(int64_t count, T* out, F weighted) {
 template <class T, int kAxes, int kTaps, bool kSlopes>
 void sum_corners(const Corners<T, kAxes, kTaps, kSlopes>& corners, const T* in, int64_t count, T* out) {
   using Found = Corners<T, kAxes, kTaps, kSlopes>;
+  if constexpr (kTaps == 1) {
+    for (int64_t p = 0; p < count; ++p) {
+      const int32_t at = corners.base[p];
+      const T value = in[at < 0 ? 0 : at];
+      out[p] = at < 0 ? T(0) : value;
+    }
+    return;
+  }
   if (corners.edges < count) {  // else the image may be smaller than what a point reads
     const int64_t width = corners.width;
-    if constexpr (kTaps == 1) {
-#pragma GCC unroll 4
-      for (int64_t p = 0; p < count; ++p) out[p] = in[corners.base[p]];
-    } else if constexpr (Found::kPairs) {
+    if constexpr (Found::kPairs) {
       sum_vectors(count, out, [&](int64_t p, Vec<T, 4>* to) {
         *to = pair_of(in + corners.base[p], width) * load<Vec<T, 4>>(corners.beside + p * 4);
       });
@@ -262,6 +275,11 @@ void sum_corners(const Corners<T, kAxes, kTaps, kSlopes>& corners, const T* in, 
 template <class T, int kAxes, int kTaps, bool kSlopes>
 void add_corners(const Corners<T, kAxes, kTaps, kSlopes>& corners, const T* gradient, int64_t count, T* to) {
   using Found = Corners<T, kAxes, kTaps, kSlopes>;
+  if constexpr (kTaps == 1) {
+    for (int64_t p = 0; p < count; ++p)
+      if (const int32_t at = corners.base[p]; at >= 0) to[at] += gradient[p];
+    return;
+  }
   int64_t e = 0;
   for (int64_t p = 0; p < count; ++p) {
     const T g = gradient[p];
