@@ -78,7 +78,8 @@ class Padding {
   using Run = PadPlan::Run;
 
   bool is_unchanged(int axis) const {
-    return plan_.run[axis][0].from == 0 && plan_.run[axis][0].length == plan_.to[axis];
+    return plan_.run[axis][0].from == 0 && plan_.run[axis][0].length == plan_.to[axis] &&
+           plan_.from[axis] == plan_.to[axis];
   }
 
   // Rows of n elements, so many elements apart; from null: filled.
@@ -141,45 +142,46 @@ class Padding {
   Loop2d copy_;
 };
 
-// The blocks j of one axis whose element `tap` falls inside: first ... last - 1, and where the first one's does.
+// The blocks j of one axis whose element `tap` falls into [low, high): first ... last - 1, and where the first one's
+// does.
 struct Inside {
   int64_t first, last, at;
-  Inside(const FoldPlan& plan, int axis, int64_t tap) {
+  Inside(const FoldPlan& plan, int axis, int64_t tap, int64_t low, int64_t high) {
     const int64_t start = tap * plan.dilation[axis] - plan.padding[axis], stride = plan.stride[axis];
-    first = start < 0 ? (-start + stride - 1) / stride : 0;
-    const int64_t extent = plan.size[axis] - start;  // j * stride < extent
+    first = start < low ? (low - start + stride - 1) / stride : 0;
+    const int64_t extent = high - start;  // j * stride < extent
     last = std::min(plan.blocks[axis], extent <= 0 ? 0 : (extent + stride - 1) / stride);
     at = start + first * stride;
   }
+  Inside(const FoldPlan& plan, int axis, int64_t tap) : Inside(plan, axis, tap, 0, plan.size[axis]) {}
 };
 
+// Rows [begin, end) of the layers of a plane.
 template <class T>
-void fold_planes(const FoldPlan& plan, int64_t begin, int64_t end) {
+void fold_rows(const FoldPlan& plan, int64_t plane, int64_t begin, int64_t end) {
   const int64_t *const kernel = plan.kernel, *const blocks = plan.blocks, *const size = plan.size;
   const int64_t column = blocks[0] * blocks[1] * blocks[2], stride = plan.stride[2];
-  for (int64_t p = begin; p < end; ++p) {
-    const T* columns = static_cast<const T*>(plan.columns) + p * kernel[0] * kernel[1] * kernel[2] * column;
-    T* const out = static_cast<T*>(plan.out) + p * size[0] * size[1] * size[2];
-    const auto add = [&](const Inside& layers, const Inside& rows, const Inside& inside) {
-      const int64_t n = inside.last - inside.first;
-      for (int64_t h = layers.first; h < layers.last; ++h) {
-        T* const layer = out + (layers.at + (h - layers.first) * plan.stride[0]) * size[1] * size[2] + inside.at;
-        for (int64_t i = rows.first; i < rows.last; ++i) {
-          const T* const from = columns + (h * blocks[1] + i) * blocks[2] + inside.first;
-          T* const to = layer + (rows.at + (i - rows.first) * plan.stride[1]) * size[2];
-          if (stride == 1)
-            for (int64_t j = 0; j < n; ++j) to[j] += from[j];
-          else
-            for (int64_t j = 0; j < n; ++j) to[j * stride] += from[j];
-        }
+  const T* columns = static_cast<const T*>(plan.columns) + plane * kernel[0] * kernel[1] * kernel[2] * column;
+  T* const out = static_cast<T*>(plan.out) + plane * size[0] * size[1] * size[2];
+  const auto add = [&](const Inside& layers, const Inside& rows, const Inside& inside) {
+    const int64_t n = inside.last - inside.first;
+    for (int64_t h = layers.first; h < layers.last; ++h) {
+      T* const layer = out + (layers.at + (h - layers.first) * plan.stride[0]) * size[1] * size[2] + inside.at;
+      for (int64_t i = rows.first; i < rows.last; ++i) {
+        const T* const from = columns + (h * blocks[1] + i) * blocks[2] + inside.first;
+        T* const to = layer + (rows.at + (i - rows.first) * plan.stride[1]) * size[2];
+        if (stride == 1)
+          for (int64_t j = 0; j < n; ++j) to[j] += from[j];
+        else
+          for (int64_t j = 0; j < n; ++j) to[j * stride] += from[j];
       }
-    };
-    for (int64_t k = 0; k < kernel[0]; ++k) {
-      const Inside layers(plan, 0, k);
-      for (int64_t l = 0; l < kernel[1]; ++l) {
-        const Inside rows(plan, 1, l);
-        for (int64_t m = 0; m < kernel[2]; ++m, columns += column) add(layers, rows, Inside(plan, 2, m));
-      }
+    }
+  };
+  for (int64_t k = 0; k < kernel[0]; ++k) {
+    const Inside layers(plan, 0, k);
+    for (int64_t l = 0; l < kernel[1]; ++l) {
+      const Inside rows(plan, 1, l, begin, end);
+      for (int64_t m = 0; m < kernel[2]; ++m, columns += column) add(layers, rows, Inside(plan, 2, m));
     }
   }
 }
@@ -285,10 +287,17 @@ void pad(const PadPlan& plan) { Padding(plan).run(); }
 void fold(const FoldPlan& plan) {
   const int64_t image = plan.size[0] * plan.size[1] * plan.size[2];
   std::memset(plan.out, 0, static_cast<size_t>(plan.planes * image * size_of(plan.dtype)));
-  const auto run = plan.dtype == DType::Float64 ? &fold_planes<double> : &fold_planes<float>;
+  const auto run = plan.dtype == DType::Float64 ? &fold_rows<double> : &fold_rows<float>;
   int64_t elements = 1;
   for (int i = 0; i < FoldPlan::kMost; ++i) elements *= plan.kernel[i] * plan.blocks[i];
-  parallel_for(0, plan.planes, grain_of(elements), [&](int64_t begin, int64_t end) { run(plan, begin, end); });
+  const int64_t high = plan.size[1];
+  parallel_for(0, plan.planes * high, grain_of(std::max<int64_t>(1, elements / high)), [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t row = begin % high, stop = std::min(high, row + end - begin);
+      run(plan, begin / high, row, stop);
+      begin += stop - row;
+    }
+  });
 }
 
 }  // namespace cpu

@@ -230,6 +230,21 @@ def test_fold_is_the_transpose_of_unfold(size, kernel, dilation, padding, stride
         assert recorded.detach().equal(made.real.double())
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+def test_fold_of_one_plane_by_several_threads(stride):
+    """Threads share out the rows of the plane: each element is the sum in the same order."""
+    options = (3, 2, 2, stride)
+    columns = F.unfold(strided.randn(1, 1, 190, 170), *options)
+    before = strided.get_num_threads()
+    try:
+        strided.set_num_threads(1)
+        alone = F.fold(columns, (190, 170), *options)
+        strided.set_num_threads(4)
+        assert F.fold(columns, (190, 170), *options).equal(alone)
+    finally:
+        strided.set_num_threads(before)
+
+
 def test_fold_keeps_inf_in_its_places():
     columns = strided.zeros(1, 4, 9)
     columns[0, 0, 0], columns[0, 3, 8] = math.inf, math.nan
