@@ -10,6 +10,7 @@
 #include "ops/index/index.h"
 #include "ops/index/indexed_copy.h"
 #include "ops/record.h"
+#include "ops/shape/join.h"
 #include "ops/shape/view.h"
 #include "ops/steady.h"
 
@@ -28,20 +29,28 @@ std::optional<Border> border_of(const std::string& word) {
   return std::nullopt;
 }
 
-// Where the elements of a padded axis come from; false where there are none.
+// Where the elements of a padded axis come from; false where there are none. Negative numbers take elements away, and
+// what is left is padded; `replicate` repeats those at the ends of the whole axis.
 bool find_runs(Border border, int64_t n, int64_t before, int64_t after, std::vector<PadPlan::Run>* runs) {
-  if (n == 0 || before < 0 || after < 0 || !image::is_short({n, before, after})) return false;
-  if (border == Border::Reflect && (before >= n || after >= n)) return false;
-  if (border == Border::Circular && (before > n || after > n)) return false;
+  if (!image::is_short({n, before, after})) return false;
+  const int64_t cut = std::max<int64_t>(-before, 0), left = n - cut - std::max<int64_t>(-after, 0);
+  before = std::max<int64_t>(before, 0), after = std::max<int64_t>(after, 0);
+  if (left < 0) return false;
+  if (border != Border::Constant && (n == 0 || before + left + after < 1)) return false;
+  if (border == Border::Reflect &&
+      (before >= n || after >= n || (before + after > 0 && std::max(before, after) >= left)))
+    return false;
+  if (border == Border::Circular && (before > left || after > left)) return false;
   const auto side = [&](int64_t to, int64_t count, int64_t from) {  // `from` of the first of the elements outside
     if (count == 0) return;
     if (border == Border::Constant) return runs->push_back({to, -1, count});
     if (border == Border::Circular) return runs->push_back({to, from, count});
     for (int64_t j = 0; j < count; ++j) runs->push_back({to + j, border == Border::Reflect ? from - j : from, 1});
   };
-  side(0, before, border == Border::Reflect ? before : border == Border::Circular ? n - before : 0);
-  runs->push_back({before, 0, n});
-  side(before + n, after, border == Border::Reflect ? n - 2 : border == Border::Circular ? 0 : n - 1);
+  const int64_t end = cut + left;
+  side(0, before, border == Border::Reflect ? cut + before : border == Border::Circular ? end - before : 0);
+  if (left > 0) runs->push_back({before, cut, left});
+  side(before + left, after, border == Border::Reflect ? end - 2 : border == Border::Circular ? cut : n - 1);
   return true;
 }
 
@@ -65,6 +74,16 @@ Tensor sum_of_copies(const Tensor& g, int axis, int64_t n, const std::vector<Pad
   return index_add(zeros(shape, g.dtype(), g.device()), axis, to_device(place, g.device()), g, Scalar(1));
 }
 
+// The gradient of the n elements of an axis that was padded by a constant: none for those that were taken away.
+Tensor without_sides(const Tensor& g, int axis, int64_t n, int64_t before, int64_t after) {
+  const int64_t cut = std::max<int64_t>(-before, 0), end = std::max<int64_t>(-after, 0);
+  const Tensor part = narrow(g, axis, std::max<int64_t>(before, 0), n - cut - end);
+  if (cut == 0 && end == 0) return part;
+  Dims first = g.shape(), last = first;
+  first[static_cast<size_t>(axis)] = cut, last[static_cast<size_t>(axis)] = end;
+  return cat({zeros(first, g.dtype(), g.device()), part, zeros(last, g.dtype(), g.device())}, axis);
+}
+
 }  // namespace
 
 Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const std::optional<Scalar>& value) {
@@ -81,6 +100,7 @@ Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const st
   const auto found = std::make_shared<std::array<std::vector<PadPlan::Run>, PadPlan::kMost>>();
   std::array<std::vector<PadPlan::Run>, PadPlan::kMost>& runs = *found;
   Dims shape = x.shape();
+  bool padded = false;
   for (int i = 0; i < x.ndim() - axes; ++i) plan.outer *= x.size(i);
   for (int i = 0; i < axes; ++i) {
     const auto side = static_cast<size_t>(2 * (axes - 1 - i)), axis = static_cast<size_t>(x.ndim() - axes + i);
@@ -90,8 +110,9 @@ Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const st
     plan.to[i] = shape[axis] = x.shape()[axis] + sides[side] + sides[side + 1];
     plan.run[i] = run.data();
     plan.runs[i] = static_cast<int64_t>(run.size());
+    padded = padded || sides[side] != 0 || sides[side + 1] != 0;
   }
-  if (plan.outer == 0 || (!constant && shape == x.shape())) return {};
+  if (!constant && !padded) return {};
   Tensor fill;
   if (constant && value) {
     fill = number(*value, x.dtype(), x.device());
@@ -100,7 +121,7 @@ Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const st
   const Tensor in = contiguous(x), out = empty(shape, x.dtype(), x.device());
   plan.in = in.data();
   plan.out = out.data();
-  network_functions(x.device()).pad(plan);
+  if (out.numel() > 0) network_functions(x.device()).pad(plan);
   return record(border_node(*border, axes), out, x,
                 [sides, shape = x.shape(), border = *border, runs = found](const Tensor& g) {
                   Tensor part = g;
@@ -108,8 +129,9 @@ Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const st
                   for (size_t i = 0; i < axes; ++i) {
                     const int axis = g.ndim() - 1 - static_cast<int>(i);
                     const int64_t n = shape[static_cast<size_t>(axis)];
-                    if (border == Border::Constant) part = narrow(part, axis, sides[2 * i], n);
-                    else if (part.size(axis) != n) part = sum_of_copies(part, axis, n, (*runs)[axes - 1 - i]);
+                    const int64_t before = sides[2 * i], after = sides[2 * i + 1];
+                    if (border == Border::Constant) part = without_sides(part, axis, n, before, after);
+                    else if (before != 0 || after != 0) part = sum_of_copies(part, axis, n, (*runs)[axes - 1 - i]);
                   }
                   if (border == Border::Constant) return contiguous(part);
                   return border == Border::Circular ? part : steady(part);
