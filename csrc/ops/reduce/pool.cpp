@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/network_plans.h"
+#include "ops/copy.h"
 #include "ops/factory.h"
 #include "ops/index/index.h"
 #include "ops/operators.h"
@@ -333,7 +334,11 @@ std::tuple<Tensor, Tensor> max_pool_any(const Tensor& input, const Dims& kernel,
 
 // Sums of 16-bit floats are rounded once.
 Tensor sums(const Tensor& x, const Windows& w) {
-  if (has_long_windows(x, w)) return sum(windows_of(x, w, Scalar(0)), window_axes(w));
+  int64_t taps = 0;
+  for (int64_t k : w.kernel) taps += k - 1;
+  // Two additions for each axis of small images take less time than one sum over many axes.
+  const bool few = taps > 0 && taps <= 2 * static_cast<int64_t>(w.axes()) && !are_long(w);
+  if (!few && has_long_windows(x, w)) return sum(windows_of(x, w, Scalar(0)), window_axes(w));
   return to_dtype(over_windows<Add>(to_compute_dtype(x), w, Scalar(0)), x.dtype());
 }
 
@@ -377,12 +382,20 @@ Tensor recorded_spread(const Tensor& g, const Windows& w, const char* node) {
   return record(node, out, g, [w, node](const Tensor& x) { return recorded_sums(x, w, node); });
 }
 
-// The number of elements of each window along an axis; with `include` padding counts.
-Tensor counts(const Windows& w, size_t axis, bool include, Device device) {
-  const int64_t p = w.padding[axis], n = w.size[axis];
-  const Tensor start = starts(w, axis, device), end = start + w.kernel[axis];
-  return elementwise<ClampMax>(end, Scalar(include ? n + p : n)) -
-         elementwise<ClampMin>(start, Scalar(include ? -p : 0));
+// The number of elements of each window of a plane, in row-major order; with `include` padding counts.
+std::vector<int64_t> counts(const Windows& w, bool include) {
+  std::vector<int64_t> made{1};
+  for (size_t axis = 0; axis < w.axes(); ++axis) {
+    const int64_t p = w.padding[axis], begin = include ? -p : 0, end = w.size[axis] + (include ? p : 0);
+    const std::vector<int64_t> before = std::move(made);
+    made.clear();
+    for (const int64_t n : before)
+      for (int64_t i = 0; i < w.out[axis]; ++i) {
+        const int64_t start = i * w.stride[axis] - p;
+        made.push_back(n * (std::min(start + w.kernel[axis], end) - std::max(start, begin)));
+      }
+  }
+  return made;
 }
 
 }  // namespace
@@ -440,17 +453,18 @@ Tensor avg_pool(const Tensor& input, const Dims& kernel, const std::optional<Dim
   STRIDED_CHECK(divisor_override != 0, RuntimeError, "divisor must be not zero");
   const Windows w = windows_over(name, x, axes, kernel, stride, padding, {1}, ceil_mode, false);
   const Tensor total = recorded_sums(x, w, Names<axes>::avg_node);
+  std::vector<int64_t> count;
+  if (divisor_override) count = {*divisor_override};
+  else if (!ceil_mode && (count_include_pad || !w.is_padded())) count = {product_of(w.kernel)};
+  else count = x.device().is_meta() ? std::vector<int64_t>{1} : counts(w, count_include_pad);
   Tensor made;
-  if (divisor_override || (!ceil_mode && (count_include_pad || !w.is_padded()))) {
-    const Scalar count(divisor_override.value_or(product_of(w.kernel)));
-    made = whole ? elementwise<DivTrunc>(total, count) : total / count;
+  if (std::all_of(count.begin(), count.end(), [&](int64_t n) { return n == count[0]; })) {
+    made = whole ? elementwise<DivTrunc>(total, Scalar(count[0])) : total / Scalar(count[0]);
   } else {
-    Tensor count;
-    for (size_t i = 0; i < w.axes(); ++i) {
-      const Tensor found = counts(w, i, count_include_pad, x.device());
-      count = count.defined() ? count * found : found;
-    }
-    made = whole ? elementwise<DivTrunc>(total, count) : total / to_dtype(count, x.dtype());
+    Tensor divisor = empty(w.out, DType::Int64);
+    std::copy(count.begin(), count.end(), divisor.data_as<int64_t>());
+    divisor = to_device(to_dtype(divisor, x.dtype()), x.device());
+    made = whole ? elementwise<DivTrunc>(total, divisor) : total / divisor;
   }
   // as PyTorch
   made = input.ndim() < axes + 2 ? squeeze(made, {0}) : axes < 3 ? in_order_of(made, input) : made;
