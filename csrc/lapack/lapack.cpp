@@ -321,6 +321,44 @@ LstsqDriver lstsq_driver(const char* function, const char* name) {
   return LstsqDriver::DivideAndConquer;
 }
 
+// Systems with an upper triangle, which are what is left of tall ones (`reduced` in ops/linalg/lstsq.cpp).
+template <class T>
+class Triangles {
+ public:
+  explicit Triangles(int n) : n_(n), inverse_(int64_t{n} * n) {}
+
+  static bool is_one(int n, const T* a) {
+    for (int j = 0; j < n; ++j)
+      if (std::any_of(a + int64_t{j} * n + j + 1, a + int64_t{j + 1} * n, [](T x) { return x != T(0); })) return false;
+    return true;
+  }
+  // Whether the least singular value is more than `rcond` of the largest, for sure: their ratio is at least that of
+  // 1 / |A^-1| and |A| in the norm of all elements. Then gelsy finds full rank, and pivots for nothing.
+  bool has_rank(const T* a, double rcond) const {
+    std::copy(a, a + int64_t{n_} * n_, static_cast<T*>(inverse_));
+    int info = 0;
+    trtri_(kUpper, kAny, n_, static_cast<T*>(inverse_), n_, &info);
+    return info == 0 && 2 * rcond * size(a) * size(inverse_) < 1;
+  }
+  void solve(const T* a, int columns, T* b, int* info) const {
+    trtrs_(kUpper, kAsItIs, kAny, n_, columns, a, n_, b, n_, info);
+  }
+
+ private:
+  static constexpr char kUpper = 'U', kAsItIs = 'N', kAny = 'N';
+  double size(const T* a) const {
+    const auto* const x = reinterpret_cast<const real_t<T>*>(a);
+    const int64_t n = int64_t{n_} * n_ * (is_real<T> ? 1 : 2);
+    double part[8] = {}, sum = 0;  // several, which do not wait for each other
+    for (int64_t i = 0; i < n; ++i) part[i % 8] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+    for (const double p : part) sum += p;
+    return std::sqrt(sum);
+  }
+  const int n_;
+  const Routine trtri_ = routine<T>("trtri"), trtrs_ = routine<T>("trtrs");
+  const Buffer<T> inverse_;
+};
+
 template <class T>
 void least_squares(const DecompositionPlan& plan, int64_t columns, T* b, LstsqDriver driver, double rcond,
                    int32_t* rank, real_t<T>* s) {
@@ -362,11 +400,20 @@ void least_squares(const DecompositionPlan& plan, int64_t columns, T* b, LstsqDr
                                   : std::max(int64_t{2} * z.n, int64_t{5} * least);
   const int int_size = asked ? int_asked : z.n;
   for_each_matrix(plan, [&] {
-    return [&, work = Buffer<T>(size), reals = Buffer<R>(is_real<T> ? 0 : real_size),
-            ints = Buffer<int>(int_size)](int64_t i) {
-      if (!finite(a + i * z.area(), z.area()) || !finite(b + i * int64_t{rows} * k, int64_t{rows} * k))
+    return [&, work = Buffer<T>(size), reals = Buffer<R>(is_real<T> ? 0 : real_size), ints = Buffer<int>(int_size),
+            triangles = Triangles<T>(z.m == z.n ? z.n : 0)](int64_t i) {
+      const T* const matrix = a + i * z.area();
+      T* const rhs = b + i * int64_t{rows} * k;
+      if (!finite(matrix, z.area()) || !finite(rhs, int64_t{rows} * k)) {
         plan.info[i] = kNotFinite;
-      else call(i, work, size, reals, ints, plan.info + i);
+      } else if ((driver == LstsqDriver::Full || driver == LstsqDriver::PivotedQr) && z.m == z.n &&
+                 Triangles<T>::is_one(z.n, matrix) &&
+                 (driver == LstsqDriver::Full || triangles.has_rank(matrix, rcond))) {
+        triangles.solve(matrix, k, rhs, plan.info + i);
+        if (rank) rank[i] = z.n;
+      } else {
+        call(i, work, size, reals, ints, plan.info + i);
+      }
     };
   });
 }
