@@ -46,11 +46,37 @@ struct Singular {
 };
 using Driver = const std::optional<std::string>&;  // none: the backend's default
 
+Singular decompose(const char* op, const Tensor& a, bool vectors, bool full, Driver driver = {});
+
+// Where one side is longer, by the triangle of the QR: A = Q R, R = U S V^H, A = (Q U) S V^H (T. F. Chan, "An improved
+// algorithm for computing the singular value decomposition", ACM Trans. Math. Softw. 8, 1982); a wide A = R^H Q^H.
+// Drivers begin so, too, but with a QR that takes longer.
+constexpr int64_t kLong = 64;  // smaller matrices have kernels of their own
+bool is_long(int64_t side, int64_t other) { return side >= 2 * other && side >= kLong && other > 0; }
+Singular by_triangle(const char* op, const Tensor& a, bool wide, bool vectors, Driver driver) {
+  const Tensor tall = wide ? adjoint_of(a) : a;
+  const int64_t n = tall.size(a.ndim() - 1);
+  const auto [packed, tau] = qr_packed(op, tall);
+  const Tensor r = triu(narrow(packed, -2, 0, n), 0);
+  Singular out = decompose(op, wide ? adjoint_of(r) : r, vectors, false, driver);
+  const auto turned = [](const Tensor& x) { return strided::transpose(x, -2, -1); };
+  out.s = cast_to(out.s, real_of(a.dtype()));
+  if (!vectors) return out;
+  const Tensor q = q_of(op, packed, tau, n, n);  // the products are turned so that they are stored by columns
+  if (wide) out.vh = turned(matmul(turned(adjoint_of(q)), turned(out.vh)));
+  else out.u = turned(matmul(turned(out.u), turned(q)));
+  return {cast_to(out.u, a.dtype()), out.s, cast_to(out.vh, a.dtype())};
+}
+
 // Not recorded; rounded to a's dtype.
-Singular decompose(const char* op, const Tensor& a, bool vectors, bool full, Driver driver = {}) {
+Singular decompose(const char* op, const Tensor& a, bool vectors, bool full, Driver driver) {
   check_matrices(op, a);
   NoGradGuard guard;
   const int64_t m = a.size(a.ndim() - 2), n = a.size(a.ndim() - 1), k = std::min(m, n);
+  if (!(vectors && full) && a.numel() > 0) {
+    const bool wide = is_long(n, m);
+    if (wide || is_long(m, n)) return by_triangle(op, a, wide, vectors, driver);
+  }
   const DType real = real_of(compute_dtype_of(a.dtype()));
   const Tensor work = copy_by_columns(a);
   Dims shape = batch_shape(a, 2);
