@@ -40,6 +40,7 @@ namespace strided {
   X(matrix) \
   X(sort_loops) \
   X(bins) \
+  X(few_places) \
   X(fft_float) \
   X(fft_double) \
   X(small_decompositions)

@@ -167,6 +167,10 @@ struct SortKernels {
   SortShortRows short_rows[4] = {};
   LongRowKernels long_rows[4];  // (none of bytes)
   SelectKernels select;
+  // Where m values stand in n sorted elements of up to few_bytes, as searchsorted has it.
+  void (*few_places[kNumDTypes])(int64_t* out, const char* values, int64_t m, const char* sorted, int64_t n,
+                                 bool right) = {};
+  int64_t few_bytes = 0;
 };
 
 // Adds the counts of elements begin ... end - 1, fewer than 2^31, to `counts`, which has room for one bin more.

@@ -434,15 +434,32 @@ void for_places(const At& at, int64_t n, const T* x, int64_t begin, int64_t end,
   }
 }
 
+constexpr int64_t kManyValues = 16;  // that are worth a look at all sorted elements
+
+// Whether elements ascend, and none of them is NaN.
+template <class T>
+bool ascends(const T* row, int64_t n) {
+  for (int64_t i = 0; i + 1 < n; ++i)
+    if (!(row[i] <= row[i + 1])) return false;
+  return n == 0 || row[0] == row[0];
+}
+
 template <class T>
 void insertion_places(const SearchPlan& plan, bool right) {
   using C = compute_t<T>;
   const T* const x = reinterpret_cast<const T*>(plan.values);
   int64_t* const out = reinterpret_cast<int64_t*>(plan.out);
   const int64_t n = plan.n;
+  const SortKernels& kernels = kernel_table().sort;
+  const auto few_places = kernels.few_places[index_of(dtype_of<T>)];
+  const bool few = few_places && n * static_cast<int64_t>(sizeof(T)) <= kernels.few_bytes;
   for_values(plan, [&](int64_t r, int64_t begin, int64_t end) {
     const T* const row = reinterpret_cast<const T*>(plan.sorted) + r * n;
     const int64_t* const sorter = row_of(plan.sorter, r, n);
+    if constexpr (std::is_arithmetic_v<T>)
+      if (few && !sorter && end - begin >= kManyValues && ascends(row, n))
+        return few_places(out + begin, reinterpret_cast<const char*>(x + begin), end - begin,
+                          reinterpret_cast<const char*>(row), n, right);
     const auto put = [=](int64_t i, int64_t place) { out[i] = place; };
     if (sorter) for_places([=](int64_t k) { return static_cast<C>(row[sorter[k]]); }, n, x, begin, end, right, put);
     else for_places([=](int64_t k) { return static_cast<C>(row[k]); }, n, x, begin, end, right, put);

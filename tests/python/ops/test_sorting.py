@@ -542,14 +542,27 @@ def test_isin_of_a_number_that_no_element_can_be(number, invert):
     assert torch.isin(number, elements, invert=invert).item() is invert
 
 
-def test_searchsorted_of_any_number():
-    for n in (0, 1, 2, 3, 17, 64, 100):
-        row = np.sort(np.random.default_rng(n).integers(0, 30, n)).astype(np.float32)
-        for m in (0, 1, 7, 8, 9, 20):
-            x = np.random.default_rng(m).integers(-1, 32, m).astype(np.float32)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "int16"])
+def test_searchsorted_of_any_number(dtype):
+    for n in (0, 1, 2, 3, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129):
+        row = np.sort(np.random.default_rng(n).integers(0, 30, n)).astype(dtype)
+        for m in (0, 1, 7, 8, 9, 15, 16, 17, 20, 33, 70):
+            x = np.random.default_rng(m).integers(-1, 32, m).astype(dtype)
+            if dtype[0] == "f" and m > 4:
+                x[[1, 3, 4]] = np.nan, np.inf, -np.inf
             for side in ("left", "right"):
                 got = torch.searchsorted(torch.from_numpy(row), torch.from_numpy(x), side=side)
                 assert same(got, np.searchsorted(row, x, side))
+
+
+def test_searchsorted_among_nan():
+    # As a search by halves finds it, where NaN is less than nothing and not in order.
+    x = torch.linspace(-1, 9, 40, dtype=torch.float64)
+    for nans in (1, 3, 20):
+        row = torch.cat((torch.arange(8.0, dtype=torch.float64), torch.full((nans,), math.nan, dtype=torch.float64)))
+        for right in (False, True):
+            few = [torch.searchsorted(row, v, right=right).item() for v in x]
+            assert torch.searchsorted(row, x, right=right).tolist() == few
 
 
 def test_bins():
