@@ -137,23 +137,23 @@ class OpOverloadPacket:
 HigherOrderOperator = _core_names.absent("HigherOrderOperator", f"{__package__}._ops")  # operators of functions
 
 
-class _Aten:
-    def __getattr__(self, name: str) -> OpOverloadPacket:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        made = OpOverloadPacket(name)
-        setattr(self, name, made)
-        return made
-
-
-class _Others:
-    """The kernels of another package: none."""
+class _OpNamespace:
+    """Operations of one library, by their names: of another package there are none."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
+
+
+class _Aten(_OpNamespace):
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = OpOverloadPacket(name)
+        setattr(self, name, made)
+        return made
 
 
 class CollectiveOp(str):
@@ -163,22 +163,19 @@ class CollectiveOp(str):
         raise NotImplementedError(f"ops.c10d_functional.{self}: use distributed._functional_collectives")
 
 
-class _Collectives:
+class _Collectives(_OpNamespace):
     """Names of calls between ranks, which ``distributed.tensor.debug.CommDebugMode`` counts."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
 
     def __getattr__(self, name: str) -> CollectiveOp:
         calls = importlib.import_module(f"{__package__}.distributed._functional_collectives").OPS
         if name not in calls:
-            raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
+            return super().__getattr__(name)
         made = CollectiveOp(name)
         setattr(self, name, made)
         return made
 
 
-class _Profiler:
+class _Profiler(_OpNamespace):
     """Spans of the profiler in two calls, where there is no block for ``record_function``."""
 
     @staticmethod
@@ -196,15 +193,15 @@ class _Profiler:
         span.__exit__(None, None, None)
 
 
-aten = _Aten()
-profiler = _Profiler()
+aten = _Aten("aten")
+profiler = _Profiler("profiler")
 c10d_functional, _c10d_functional = _Collectives("c10d_functional"), _Collectives("_c10d_functional")
 
 
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    made = globals()[name] = _Others(name)
+    made = globals()[name] = _OpNamespace(name)
     return made
 
 

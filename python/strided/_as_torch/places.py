@@ -21,7 +21,7 @@ _PLACEMENTS = "Partial Placement Replicate Shard"
 # The module: its home, and what it has of it; "*": all public names.
 PLACES = {
     "_functorch.apis": ("func", "grad grad_and_value vmap"),
-    "_ops": ("ops", "HigherOrderOperator OpOverload OpOverloadPacket"),
+    "_ops": ("ops", "HigherOrderOperator OpOverload OpOverloadPacket _OpNamespace"),
     "autograd.variable": ("autograd", "Variable"),
     "cpu.amp.autocast_mode": ("cpu.amp", "autocast"),
     "cpu.amp.grad_scaler": ("cpu.amp", "GradScaler"),

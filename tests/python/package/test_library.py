@@ -224,6 +224,8 @@ def test_an_operation_that_may_write_to_anything():
 
 def test_the_classes_of_operations_by_pytorch_s_private_name():
     assert strided._ops.OpOverload is type(strided.ops.aten.add.Tensor)
+    spaces = strided.ops.aten, strided.ops.profiler, strided.ops.c10d_functional, strided.ops.nobody
+    assert all(isinstance(space, strided._ops._OpNamespace) for space in spaces)
 
 
 def test_gradients_of_lists_of_tensors():
