@@ -166,6 +166,7 @@ _elsewhere = {
     name: module
     for module, names in {
         "jit": "ScriptModule",
+        "_C": "Graph ScriptFunction ScriptMethod Value",
         "_higher_order_ops": "cond while_loop",
         "distributions._samples": "_standard_gamma _sample_dirichlet",
         "_functions.segments": "_segment_reduce",

@@ -41,6 +41,15 @@ def test_what_there_is_not_says_so(text):
         )
 
 
+def test_names_of_annotations():
+    """Symbolic functions for ONNX name the types of their arguments."""
+
+    def symbolic(g: strided.Graph, x: strided.Value) -> strided.Value:
+        return g.op("Relu", x)
+
+    assert strided.Graph is strided._C.Graph and not isinstance(symbolic, strided.ScriptFunction | strided.ScriptMethod)
+
+
 def test_the_size_of_blocks_has_the_name_that_transformers_imports():
     from strided.nn.attention.flex_attention import _DEFAULT_SPARSE_BLOCK_SIZE, create_block_mask
 
