@@ -233,15 +233,15 @@ def _restore_cuda(storage: Any, location: str) -> Any:
     return _C.storage_as_tensor(storage, _C.uint8).to(device).untyped_storage()
 
 
-def _restore_xla(storage: Any, location: str) -> Any:
-    if not re.fullmatch(r"xla(:\d{1,3})?", location):
+def _restore_elsewhere(storage: Any, location: str) -> Any:
+    if not re.fullmatch(r"xla(:\d{1,3})?|meta", location):
         return None
     return _C.storage_as_tensor(storage, _C.uint8).to(location).untyped_storage()
 
 
 register_package(10, lambda s: "cpu" if s.device.type == "cpu" else None, lambda s, loc: s if loc == "cpu" else None)
 register_package(20, lambda s: str(s.device) if s.device.type == "cuda" else None, _restore_cuda)
-register_package(20, lambda s: str(s.device) if s.device.type == "xla" else None, _restore_xla)
+register_package(20, lambda s: str(s.device) if s.device.type in ("xla", "meta") else None, _restore_elsewhere)
 
 
 def location_tag(storage: Any) -> str:

@@ -287,3 +287,25 @@ def test_tensors_of_classes_of_the_user(writer, reader):
         for lib in (strided, torch):
             lib.serialization.clear_safe_globals()
         del globals()["Tagged"]
+
+
+@pytest.mark.parametrize("how", FORMATS, ids=["zip", "stream"])
+@pytest.mark.parametrize(
+    "place", [lambda t: "meta", lambda t: t.device("meta"), lambda t: {"cpu": "meta"}], ids=["name", "device", "dict"]
+)
+def test_tensors_go_to_the_meta_device(how, place):
+    def shown(t):
+        x = t.arange(6.0).view(2, 3)
+        f = io.BytesIO()
+        t.save({"x": x, "view": x.t()[1:], "parameter": t.nn.Parameter(x), "int": t.tensor(3)}, f, **how)
+        f.seek(0)
+        loaded = t.load(f, map_location=place(t))
+        module = t.nn.Linear(3, 2)
+        module.load_state_dict({"weight": loaded["x"], "bias": loaded["x"][:, 0]}, assign=True)
+        return [
+            (k, str(v.device), tuple(v.shape), v.stride(), v.storage_offset(), str(v.dtype), v.requires_grad)
+            for k, v in [*loaded.items(), *module.named_parameters()]
+        ]
+
+    assert shown(strided) == shown(torch)
+    assert strided.serialization.location_tag(strided.ones(1, device="meta").untyped_storage()) == "meta"
