@@ -61,9 +61,17 @@ constexpr Backend meta_backend() {
   return meta;
 }
 
+template <DeviceType type>
+constexpr Backend initial_backend() {
+  if constexpr (type == DeviceType::Meta) return meta_backend();
+  else if constexpr (type < DeviceType::Meta) return empty_backend<type>();
+  else return {};  // nothing makes tensors there
+}
+
 }  // namespace
 
-Backend backend_tables[kNumDeviceTypes] = {empty_backend<DeviceType::CPU>(), empty_backend<DeviceType::CUDA>(),
-                                           empty_backend<DeviceType::XLA>(), meta_backend()};
+#define X(name, text) initial_backend<DeviceType::name>(),
+Backend backend_tables[kNumDeviceTypes] = {STRIDED_DEVICE_TYPES(X)};
+#undef X
 
 }  // namespace strided
