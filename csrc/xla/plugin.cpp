@@ -148,21 +148,38 @@ void wait(const Plugin& p, Event* event, const char* what) {
   check(p, error, what);
 }
 
-constexpr struct {
-  const char* name;
+constexpr struct ElementType {
+  DType dtype;
+  const char* name;  // in StableHLO
   BufferType type;
-} kElementTypes[kNumDTypes] = {
-    {"i1", kPred},   {"ui8", kU8},   {"i8", kS8},    {"i16", kS16},           {"i32", kS32},           {"i64", kS64},
-    {"ui16", kU16},  {"ui32", kU32}, {"ui64", kU64}, {"f8E4M3FN", kF8E4M3FN}, {"f8E5M2", kF8E5M2},     {"f16", kF16},
-    {"bf16", kBF16}, {"f32", kF32},  {"f64", kF64},  {"complex<f32>", kC64},  {"complex<f64>", kC128},
+} kElementTypes[] = {
+    {DType::Bool, "i1", kPred},
+    {DType::UInt8, "ui8", kU8},
+    {DType::Int8, "i8", kS8},
+    {DType::Int16, "i16", kS16},
+    {DType::Int32, "i32", kS32},
+    {DType::Int64, "i64", kS64},
+    {DType::UInt16, "ui16", kU16},
+    {DType::UInt32, "ui32", kU32},
+    {DType::UInt64, "ui64", kU64},
+    {DType::Float8_e4m3fn, "f8E4M3FN", kF8E4M3FN},
+    {DType::Float8_e5m2, "f8E5M2", kF8E5M2},
+    {DType::Float16, "f16", kF16},
+    {DType::BFloat16, "bf16", kBF16},
+    {DType::Float32, "f32", kF32},
+    {DType::Float64, "f64", kF64},
+    {DType::Complex64, "complex<f32>", kC64},
+    {DType::Complex128, "complex<f64>", kC128},
 };
-static_assert(index_of(DType::Bool) == 0 && index_of(DType::UInt16) == 6 && index_of(DType::Float8_e4m3fn) == 9 &&
-                  index_of(DType::Complex128) == 16 && kNumDTypes == 17,
-              "in the order of STRIDED_DTYPES");
+const ElementType& element_of(DType dtype) {
+  for (const ElementType& each : kElementTypes)
+    if (each.dtype == dtype) return each;
+  STRIDED_THROW(NotImplementedError, "device 'xla' has no elements of ", dtype);
+}
 
 }  // namespace
 
-const char* element_type(DType dtype) { return kElementTypes[index_of(dtype)].name; }
+const char* element_type(DType dtype) { return element_of(dtype).name; }
 
 void set_plugin_finder(std::string (*find)()) { find_plugin = find; }
 
@@ -231,7 +248,7 @@ Buffer* upload(const void* data, DType dtype, const int64_t* shape, int ndim, in
   FromHostArgs arguments;
   arguments.client = p.client;
   arguments.data = data;
-  arguments.type = kElementTypes[index_of(dtype)].type;
+  arguments.type = element_of(dtype).type;
   arguments.dims = shape;
   arguments.num_dims = static_cast<size_t>(ndim);
   arguments.device = p.devices[device];

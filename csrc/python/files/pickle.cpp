@@ -11,17 +11,9 @@
 namespace strided::python {
 namespace {
 
-// What PyTorch has storage classes for; the tensors of other dtypes are written with an untyped storage.
-bool has_storage_class(DType t) {
-  switch (t) {
-    case DType::UInt16:
-    case DType::UInt32:
-    case DType::UInt64:
-    case DType::Float8_e4m3fn:
-    case DType::Float8_e5m2: return false;
-    default: return true;
-  }
-}
+// PyTorch has storage classes for the dtypes that a method converts to; the tensors of others are written with an
+// untyped storage.
+bool has_storage_class(DType t) { return *info_of(t).method; }
 
 const char* rebuild_function(const Tensor& t) {
   if (t.device().is_meta()) return "torch._utils._rebuild_meta_tensor_no_storage";

@@ -18,7 +18,7 @@ _COMBINE = {
     "sum": "add", "avg": "add", "prod": "mul", "min": "minimum", "max": "maximum",
     "band": "bitwise_and", "bor": "bitwise_or", "bxor": "bitwise_xor",
 }  # fmt: skip
-_NARROW = {_C.float16, _C.bfloat16, _C.float8_e5m2, _C.float8_e4m3fn}
+_NARROW = {d for d in _C.dtypes if d.is_floating_point and d.itemsize < 4}
 
 
 def combine(parts: Sequence[Tensor], op: str, into: Tensor | None = None) -> Tensor:
