@@ -3,6 +3,7 @@
 #include "ops/call.h"
 #include "ops/out.h"
 #include "ops/random/random_ops.h"
+#include "ops/record.h"
 #include "python/bind/bind.h"
 #include "python/memory_format.h"
 #include "tensor/graph.h"
@@ -115,6 +116,7 @@ Tensor normal_tensors(const Tensor& mean, const Tensor& std, Generator* g) { ret
 
 Tensor bernoulli_of(const Tensor& p, Generator* g, const OptTensor& out) {
   if (!out) return bernoulli(p, g);
+  if (needs_grad(p)) refuse_gradient("bernoulli");
   if (out->shape() == p.shape()) {
     prepare_out("bernoulli", *out, p.shape(), out->dtype(), p.device(), nullptr);
     return bernoulli_(*out, p, g);

@@ -60,6 +60,8 @@ CASES = {
             "max": lambda T, x: T.max(x, 1, out=(E(T, 2), E(T, 2, dtype="int64"))),
             "index_select": lambda T, x: T.index_select(x, 0, T.tensor([0]), out=E(T, 1, 2)),
             "add": lambda T, x: T.add(x, 1, out=E(T, 2, 2)),
+            "bernoulli": lambda T, x: T.bernoulli(x, out=E(T, 2, 2)),
+            "bernoulli int64": lambda T, x: T.bernoulli(x, out=E(T, 2, 2, dtype="int64")),
         }.items()
     },
 }
