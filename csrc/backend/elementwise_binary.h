@@ -31,7 +31,8 @@ struct Add {
 struct Sub {
   static constexpr Info info =
       Info{"sub", Promote::Same, kinds::numeric, Saves::Nothing, "Difference of two operands; integers wrap around."}
-          .with_aliases("subtract");
+          .with_aliases("subtract")
+          .with_reflected_node("RsubBackward1");
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (is_int_v<T>) return integer::sub(a, b);
@@ -66,7 +67,8 @@ struct Div {
       Info{"div", Promote::Floating, kinds::floating, Saves::Inputs,
            "Quotient of two operands, in floating point also for integers. Division by zero gives inf or "
            "NaN."}
-          .with_aliases("divide true_divide");
+          .with_aliases("divide true_divide")
+          .with_reflected_node("MulBackward0");  // by the reciprocal
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     return a / b;
@@ -141,10 +143,11 @@ struct FloorDivide : ZeroGradient {
 };
 
 struct Remainder {
-  static constexpr Info info{
-      "remainder", Promote::Same, kinds::Int | kinds::Float, Saves::Inputs,
-      "Remainder of floor_divide, with the sign of `other`, as Python's %. Zero as integer divisor "
-      "raises; in floating point it gives NaN."};
+  static constexpr Info info =
+      Info{"remainder", Promote::Same, kinds::Int | kinds::Float, Saves::Inputs,
+           "Remainder of floor_divide, with the sign of `other`, as Python's %. Zero as integer divisor "
+           "raises; in floating point it gives NaN."}
+          .with_overloads(".n .t");
   template <class T>
   STRIDED_HD static T from(T b, T mod) {
     return (mod != T(0)) & ((b < T(0)) != (mod < T(0))) ? mod + b : mod;
@@ -173,10 +176,11 @@ struct Remainder {
 };
 
 struct Fmod {
-  static constexpr Info info{
-      "fmod", Promote::Same, kinds::Int | kinds::Float, Saves::Inputs,
-      "Remainder of the division rounded towards zero, with the sign of `input`, as C's fmod. Zero "
-      "as integer divisor raises; in floating point it gives NaN."};
+  static constexpr Info info =
+      Info{"fmod", Promote::Same, kinds::Int | kinds::Float, Saves::Inputs,
+           "Remainder of the division rounded towards zero, with the sign of `input`, as C's fmod. Zero "
+           "as integer divisor raises; in floating point it gives NaN."}
+          .with_overloads(".n .t");
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (is_int_v<T>) return integer::mod_trunc(a, b);
@@ -208,7 +212,8 @@ struct Pow {
            "input to the power of `exponent`. Integers wrap around. A negative exponent of integers "
            "raises RuntimeError if it is a number; in a tensor it leaves 0 except for the bases 1 and "
            "-1."}
-          .with_operands("input, exponent");
+          .with_operands("input, exponent")
+          .with_overloads("tn tt nt");
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (is_int_v<T>) return integer::pow(a, b);
@@ -238,7 +243,8 @@ struct Pow {
 
 // Whole exponents scale: the power alone may be infinite or zero where the product is neither.
 struct Ldexp {
-  static constexpr Info info{"ldexp", Promote::Floating, kinds::floating, Saves::Inputs, "input * 2^other."};
+  static constexpr Info info =
+      Info{"ldexp", Promote::Floating, kinds::floating, Saves::Inputs, "input * 2^other."}.hiding("self");
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     if constexpr (is_complex_v<T>) {
@@ -316,8 +322,9 @@ struct Atan2 {
 };
 
 struct Copysign {
-  static constexpr Info info{"copysign", Promote::Floating, kinds::Float, Saves::Both,
-                             "Magnitude of `input` with the sign of `other`, zeros and NaN included."};
+  static constexpr Info info = Info{"copysign", Promote::Floating, kinds::Float, Saves::Both,
+                                    "Magnitude of `input` with the sign of `other`, zeros and NaN included."}
+                                   .with_overloads(".. tn");
   template <class T>
   STRIDED_HD static T fwd(T a, T b) {
     return math::copysign(a, b);
@@ -440,7 +447,8 @@ struct ClampMin {
       Info{"clamp_min", Promote::Same, kinds::real, Saves::Inputs,
            "Each element, but not below `min`; NaN if either is NaN. Where they are equal, `input` gets "
            "the gradient."}
-          .with_operands("input, min");
+          .with_operands("input, min")
+          .with_overloads(".n .t");
   static constexpr OutOfRange numbers = OutOfRange::Saturate;
   template <class T>
   STRIDED_HD static T fwd(T x, T lo) {
@@ -458,7 +466,8 @@ struct ClampMax {
       Info{"clamp_max", Promote::Same, kinds::real, Saves::Inputs,
            "Each element, but not above `max`; NaN if either is NaN. Where they are equal, `input` gets "
            "the gradient."}
-          .with_operands("input, max");
+          .with_operands("input, max")
+          .with_overloads(".n .t");
   static constexpr OutOfRange numbers = OutOfRange::Saturate;
   template <class T>
   STRIDED_HD static T fwd(T x, T hi) {

@@ -12,7 +12,8 @@ struct Clamp {
            "Each element, but not below `min` and not above `max`; `max` where min > max. NaN if any of "
            "the three is NaN. At a bound `input` gets the gradient."}
           .with_operands("input, min, max")
-          .with_aliases("clip");
+          .with_aliases("clip")
+          .with_overloads("... .nn");
   static constexpr OutOfRange numbers = OutOfRange::Saturate;
   template <class T>
   STRIDED_HD static T fwd(T x, T lo, T hi) {
@@ -35,7 +36,8 @@ struct Lerp {
       Info{"lerp", Promote::Same, kinds::floating, Saves::Inputs,
            "Linear interpolation input + weight * (end - input), computed from the nearer end so that "
            "weight 1 gives `end` exactly."}
-          .with_operands("input, end, weight");
+          .with_operands("input, end, weight")
+          .with_overloads("..n ..t");
   template <class T>
   STRIDED_HD static T fwd(T a, T b, T w) {
     const T span = b - a;

@@ -47,7 +47,9 @@ struct Threshold {
       Info{"threshold", Promote::Same, kinds::Int | kinds::Float, Saves::Inputs,
            "Each element that is greater than `threshold`, and `value` for the others. NaN stays."}
           .with_params("float threshold, float value")
-          .without_method();
+          .without_method()
+          .hiding("value")
+          .with_steady_gradient();
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     const T bound = parameter<T>(p[0]), value = wrapped_parameter<T>(p[1]);
@@ -82,7 +84,8 @@ struct Hardtanh {
       Info{"nn.functional.hardtanh", Promote::Same, kinds::Int | kinds::Float, Saves::Inputs,
            "Each element, but not below min_val and not above max_val; no gradient at the bounds."}
           .with_params("float min_val=-1, float max_val=1")
-          .without_method();
+          .without_method()
+          .with_steady_gradient();
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     const T low = parameter<T>(p[0]), high = parameter<T>(p[1]);
@@ -151,7 +154,8 @@ struct Softshrink {
       activation("_softshrink", Saves::Inputs,
                  "Each element brought nearer to 0 by lambd, and 0 where |x| <= lambd. NaN stays.")
           .with_params("float lambd=0.5")
-          .without_inplace();
+          .without_inplace()
+          .with_steady_gradient();
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     const T by = static_cast<T>(p[0]);

@@ -9,7 +9,10 @@ namespace strided {
 inline namespace STRIDED_ISA {
 
 constexpr Info polynomial(const char* name, const char* backward, const char* doc) {
-  return {name, Promote::Floating, kinds::Float, Saves::Inputs, doc, "input, n", "", "", backward, false};
+  return Info{name, Promote::Floating, kinds::Float, Saves::Inputs, doc}
+      .with_operands("input, n")
+      .with_node(backward)
+      .without_inplace();
 }
 
 // The derivative by input, where it is a multiple of another polynomial: factor n Q_(n-1)(x), with n an integer.

@@ -60,7 +60,8 @@ struct Erfcx {
 struct Erfinv {
   static constexpr Info info = Info{"erfinv", Promote::Floating, kinds::Float, Saves::Output,
                                     "Inverse of erf; infinite at -1 and 1, NaN outside."}
-                                   .with_aliases("special.erfinv");
+                                   .with_aliases("special.erfinv")
+                                   .hiding("result");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::erfinv(x);
@@ -368,7 +369,8 @@ struct Logit {
 struct Sinc {
   static constexpr Info info =
       Info{"sinc", Promote::Floating, kinds::floating, Saves::Both, "sin(pi x) / (pi x) of each element, 1 at 0."}
-          .with_aliases("special.sinc");
+          .with_aliases("special.sinc")
+          .hiding("result");
   template <class T>
   STRIDED_HD static T fwd(T x) {
     return math::sinc(x);
@@ -402,7 +404,8 @@ struct Entr {
 struct Xlogy {
   static constexpr Info info = Info{"xlogy", Promote::Floating, kinds::Float, Saves::Inputs,
                                     "input * log(other), and 0 where input is 0, whatever `other` is unless NaN."}
-                                   .with_aliases("special.xlogy");
+                                   .with_aliases("special.xlogy")
+                                   .with_overloads("tt nt tn");
   template <class T>
   STRIDED_HD static T fwd(T x, T y) {
     return math::xlogy(x, y);

@@ -187,7 +187,9 @@ struct Round : ZeroGradient {
            "Nearest integral value of each element, ties to even. With `decimals`, x * 10^decimals is "
            "rounded and scaled back (negative: positions before the point); floating-point dtypes only."}
           .with_params("*, int decimals=0")
-          .with_aliases("special.round");
+          .with_aliases("special.round")
+          .with_overloads(". .p")
+          .hiding("decimals");
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     if constexpr (is_int_v<T>) {
@@ -329,8 +331,9 @@ struct Reciprocal {
 // ---- others --------------------------------------------------------------------------------------------------------
 
 struct Relu {
-  static constexpr Info info{"relu", Promote::Same, kinds::Int | kinds::Float, Saves::Output,
-                             "The positive part of each element: x if it is not negative, else 0. NaN stays."};
+  static constexpr Info info = Info{"relu", Promote::Same, kinds::Int | kinds::Float, Saves::Output,
+                                    "The positive part of each element: x if it is not negative, else 0. NaN stays."}
+                                   .with_steady_gradient();
   template <class T>
   STRIDED_HD static T fwd(T x) {
     if constexpr (std::is_unsigned_v<T>) return x;
@@ -348,7 +351,8 @@ struct Hardshrink {
   static constexpr Info info =
       Info{"hardshrink", Promote::Same, kinds::Float, Saves::Inputs, "0 where |x| <= lambd, else x. NaN stays."}
           .with_params("float lambd=0.5")
-          .without_inplace();
+          .without_inplace()
+          .with_steady_gradient();
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     using C = compute_t<T>;
@@ -375,7 +379,8 @@ struct NanToNum {
            "Each element, with `nan` for NaN (default 0), `posinf` for infinity (default: the dtype's "
            "largest value) and `neginf` for -infinity (default: its lowest). Complex numbers part by "
            "part."}
-          .with_params("float? nan=None, float? posinf=None, float? neginf=None");
+          .with_params("float? nan=None, float? posinf=None, float? neginf=None")
+          .hiding("nan posinf neginf");
   template <class T>
   STRIDED_HD static T fwd(T x, const double* p) {
     if constexpr (std::is_integral_v<T>) {

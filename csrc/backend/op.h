@@ -42,6 +42,10 @@ struct Info {
   const char* params = "";
   const char* aliases = "";
   const char* node = nullptr;  // nullptr: follows from the name
+  const char* overloads = "";
+  const char* reflected = nullptr;
+  const char* hidden = "";
+  bool steady = false;
   bool inplace = true;
   bool method = true;
 
@@ -53,6 +57,16 @@ struct Info {
   constexpr Info with_aliases(const char* names) const { return changed(*this, &Info::aliases, names); }
   // The node's name without "Backward0", where PyTorch's does not follow from the op's name ("log1p": "Log1P").
   constexpr Info with_node(const char* title) const { return changed(*this, &Info::node, title); }
+  // PyTorch's overloads that differ in which operands are numbers: NameBackward0, NameBackward1, ... A word for each
+  // says what its operands are: t a tensor, n a number, . either ("tn tt nt"). A p behind them: the first of
+  // the params is not 0. The last that fits is the one.
+  constexpr Info with_overloads(const char* list) const { return changed(*this, &Info::overloads, list); }
+  // The node's whole name where the first operand is a number, which is another function in PyTorch: "RsubBackward1".
+  constexpr Info with_reflected_node(const char* name) const { return changed(*this, &Info::reflected, name); }
+  // What the formula reads or is given here and not in PyTorch: the node does not show it (`_saved_name`).
+  constexpr Info hiding(const char* names) const { return changed(*this, &Info::hidden, names); }
+  // The gradient is constant in pieces, and PyTorch's formula reads the operand (csrc/ops/steady.h).
+  constexpr Info with_steady_gradient() const { return changed(*this, &Info::steady, true); }
   // There is no `name_`.
   constexpr Info without_inplace() const { return changed(*this, &Info::inplace, false); }
   // It is a function only. (A name with a dot is never a method.)

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "backend/elementwise.h"
 #include "core/scalar.h"
@@ -33,7 +34,8 @@ struct OpDef {
   Tensor (*vjp)(int i, const Tensor& grad, const Saved<Tensor>& saved);
   uint8_t reads[4];    // bit k of reads[i]: that gradient reads operand k (if the op saves operands at all)
   OutOfRange numbers;  // what a number becomes that the compute dtype cannot hold
-  std::string node_name, inplace_name;  // "MulBackward0", "mul_"
+  std::vector<std::string> node_names;  // "MulBackward0"; one for each of info->overloads
+  std::string inplace_name;             // "mul_"
 };
 
 const OpDef& op_def(int elementwise_id);

@@ -43,11 +43,6 @@ Tensor power_gradient(const Tensor& g, const Tensor& a, const Scalar& e) {
   return g * conj(elementwise<Pow>(a, below) * e);
 }
 
-// PyTorch's formulas of these read the operand, in which the gradient is constant in pieces.
-template <class... Op>
-bool is_one_of(int id, List<Op...>) {
-  return ((id == elementwise_id<Op>) || ...);
-}
 // What a signature's text says: "float alpha=1, *, int n" has alpha and n.
 struct Argument {
   std::string type, name;
@@ -91,22 +86,6 @@ const Places& saving_order(const OpDef& op) {
   return orders[static_cast<size_t>(op.id)];
 }
 
-// What strided's formula reads or is given, and PyTorch's is not.
-const char* names_not_shown(int id) {
-  if (is_one_of(id, List<Erfinv, Sinc>{})) return "result";
-  if (id == elementwise_id<Ldexp>) return "self";
-  if (id == elementwise_id<Round>) return "decimals";
-  if (id == elementwise_id<Threshold>) return "value";
-  return id == elementwise_id<NanToNum> ? "nan posinf neginf" : "";
-}
-
-// PyTorch counts the overloads of these, which differ in what is a number.
-bool counts_overloads(int id) {
-  return is_one_of(id, List<Sub, Pow, Xlogy, Fmod, Remainder, ClampMin, ClampMax, Clamp, Lerp, Copysign, Round>{});
-}
-
-bool is_steady(int id) { return is_one_of(id, List<Relu, Hardtanh, Threshold, Softshrink, Hardshrink>{}); }
-
 }  // namespace
 
 ElementwiseNode::ElementwiseNode(const OpDef& op, const Operand* in, const double* params) : op_(op) {
@@ -138,23 +117,22 @@ bool ElementwiseNode::is_power_of_number() const {
   return op_.id == elementwise_id<Pow> && !is_tensor_[0] && !scalar_[0].is_complex() && scalar_[0].real() > 0;
 }
 
+bool ElementwiseNode::is_reflected() const { return op_.info->reflected && !is_tensor_[0]; }
+
+size_t ElementwiseNode::overload() const {
+  size_t found = 0, each = 0;
+  for (const char* kind = op_.info->overloads; *kind; ++each) {
+    bool fits = true;
+    for (int i = 0; i < op_.arity; ++i, ++kind) fits &= *kind == '.' || is_tensor_[i] == (*kind == 't');
+    if (*kind == 'p') ++kind, fits &= params_[0] != 0;
+    if (fits) found = each;
+    if (*kind == ' ') ++kind;
+  }
+  return found;
+}
+
 const char* ElementwiseNode::own_name() const {
-  const int id = op_.id;
-  const bool first = is_tensor_[0], second = is_tensor_[1];
-  if (id == elementwise_id<Div> && !first) return "MulBackward0";  // by the reciprocal
-  if (!counts_overloads(id)) return op_.node_name.c_str();
-  if (id == elementwise_id<Sub> && !first) return "RsubBackward1";
-  if (id == elementwise_id<Pow> && second) return first ? "PowBackward1" : "PowBackward2";
-  if (id == elementwise_id<Xlogy> && !(first && second)) return first ? "XlogyBackward2" : "XlogyBackward1";
-  if (id == elementwise_id<Fmod> && second) return "FmodBackward1";
-  if (id == elementwise_id<Remainder> && second) return "RemainderBackward1";
-  if (id == elementwise_id<ClampMin> && second) return "ClampMinBackward1";
-  if (id == elementwise_id<ClampMax> && second) return "ClampMaxBackward1";
-  if (id == elementwise_id<Clamp> && !second && !is_tensor_[2]) return "ClampBackward1";
-  if (id == elementwise_id<Lerp> && is_tensor_[2]) return "LerpBackward1";
-  if (id == elementwise_id<Copysign> && first && !second) return "CopysignBackward1";
-  if (id == elementwise_id<Round> && params_[0] != 0) return "RoundBackward1";
-  return op_.node_name.c_str();
+  return is_reflected() ? op_.info->reflected : op_.node_names[overload()].c_str();
 }
 
 void ElementwiseNode::save_output(const Tensor& out) {
@@ -177,11 +155,11 @@ struct ElementwiseNode::Shown {
 std::vector<ElementwiseNode::Shown> ElementwiseNode::shown() const {
   std::vector<Shown> out;
   const Info& info = *op_.info;
-  if (shown_as || (op_.id == elementwise_id<Div> && !is_tensor_[0])) return out;  // another function's name
+  if (shown_as || (is_reflected() && saves_inputs(info.saves))) return out;  // another function's name
   if (saves_inputs(info.saves)) {
     unsigned reads = 0;
     for (int i = 0; i < op_.arity; ++i)
-      if (is_tensor_[i] || !counts_overloads(op_.id)) reads |= op_.reads[i];
+      if (is_tensor_[i] || !*info.overloads) reads |= op_.reads[i];
     std::vector<std::string> names = operand_names(op_);
     for (int i = 0; i < op_.arity; ++i) {
       if (!(reads >> i & 1)) continue;
@@ -204,10 +182,10 @@ std::vector<ElementwiseNode::Shown> ElementwiseNode::shown() const {
     out.push_back({p.name, nullptr, std::move(value)});
   }
   // The factor of the second operand has a node of its own.
-  if (is_one_of(op_.id, List<Add, Sub>{})) out.push_back({"alpha", nullptr, SavedValue(int64_t{1})});
-  const char* hidden = names_not_shown(op_.id);
+  if (op_.id == elementwise_id<Add> || op_.id == elementwise_id<Sub>)
+    out.push_back({"alpha", nullptr, SavedValue(int64_t{1})});
   out.erase(std::remove_if(out.begin(), out.end(),
-                           [&](const Shown& each) { return place_of_name(hidden, each.name.c_str()) >= 0; }),
+                           [&](const Shown& each) { return place_of_name(info.hidden, each.name.c_str()) >= 0; }),
             out.end());
   return out;
 }
@@ -250,7 +228,7 @@ TensorList ElementwiseNode::apply(TensorList& grads) {
   for (int i = 0; i < op_.arity; ++i)
     if (next[i].node && is_gradient_used(i))  // without a formula: a comparison in place
       result[i] = op_.vjp ? op_.vjp(i, grads[0], saved) : zeros_like(grads[0]);
-  if (is_steady(op_.id)) result[0] = steady(result[0]);
+  if (op_.info->steady) result[0] = steady(result[0]);
   return result;
 }
 

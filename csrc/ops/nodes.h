@@ -37,6 +37,8 @@ class ElementwiseNode : public Node {
   struct Shown;
   std::vector<Shown> shown() const;
   bool is_power_of_number() const;
+  bool is_reflected() const;       // a number and a tensor, which PyTorch has another function for
+  size_t overload() const;         // of Info::overloads
   unsigned operands_read() const;  // bit k: the gradients that are wanted read operand k
 
   const OpDef& op_;

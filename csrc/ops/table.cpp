@@ -1,4 +1,5 @@
 // The op table, folded from the list of structs.
+#include <algorithm>
 #include <cctype>
 #include <string>
 #include <string_view>
@@ -90,7 +91,10 @@ void describe(OpDef& def, int id) {
     if constexpr (HasReads<Op>::value) def.reads[i] = Op::reads[i];
   }
   def.numbers = NumbersOf<Op>::value;
-  def.node_name = (def.info->node ? def.info->node : title_of(def.info->name)) + "Backward0";
+  const std::string title = def.info->node ? def.info->node : title_of(def.info->name);
+  const std::string_view overloads = def.info->overloads;
+  for (int k = 0; k <= std::count(overloads.begin(), overloads.end(), ' '); ++k)
+    def.node_names.push_back(title + "Backward" + std::to_string(k));
   def.inplace_name = std::string(def.info->name) + "_";
 }
 
