@@ -70,10 +70,12 @@ SANITIZED := VENV=build/sanitized/venv BUILD=build/sanitized/make DEFINES=-Ccmak
 STRIDED_ISAS_SANITIZED := $(or $(STRIDED_ISAS),v3)
 SANITIZED_TESTS := ops autograd func nn fft files data distributions package/test_hostile.py
 library = $$($(or $(CXX),c++) -print-file-name=$(1))
+# Clang's holds the undefined-behaviour sanitizer, too. A compiler that has no such file says the bare name.
+ASAN = $$(found="$(call library,libclang_rt.asan-$$(uname -m).so)"; test -e "$$found" || found="$(call library,libasan.so)"; echo "$$found")
 # A finding of the undefined-behaviour sanitizer is a line of output otherwise, which pytest hides when the test passes.
 sanitized fuzz: export UBSAN_OPTIONS := halt_on_error=1:print_stacktrace=1
 # Python is linked with neither library. Without C++'s own beside it, the address sanitizer dies at the first exception.
-SANITIZED_PY = LD_PRELOAD="$(call library,libasan.so) $(call library,libstdc++.so.6)" \
+SANITIZED_PY = LD_PRELOAD="$(ASAN) $(call library,libstdc++.so.6)" \
   ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 build/sanitized/venv/bin/python
 sanitized-build:
 	$(MAKE) venv $(SANITIZED) STRIDED_ISAS='$(STRIDED_ISAS_SANITIZED)'

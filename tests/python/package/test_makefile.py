@@ -67,3 +67,24 @@ def test_changed_sources_build_again(folder):
     later = (folder / ".venv/with-test").stat().st_mtime + 10
     os.utime(source, (later, later))
     assert builds(folder) == ["auto"]
+
+
+@pytest.mark.parametrize("files, first", [
+    (["libasan.so", "libstdc++.so.6"], "libasan.so"),  # GCC
+    (["libasan.so", "libclang_rt.asan-{machine}.so", "libstdc++.so.6"], "libclang_rt.asan-{machine}.so"),  # Clang
+])  # fmt: skip
+def test_the_sanitizer_is_that_of_the_compiler(folder, files, first):
+    machine = os.uname().machine
+    compiler = folder / "compiler"
+    compiler.write_text("#!/bin/sh\nname=${1#-print-file-name=}\ntest -e lib/$name && echo lib/$name || echo $name\n")
+    compiler.chmod(0o755)
+    (folder / "lib").mkdir()
+    for name in files:
+        (folder / "lib" / name.format(machine=machine)).touch()
+    said = subprocess.run(
+        ["make", "-n", "sanitized", "CXX=./compiler"], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout
+    (line,) = [line for line in said.splitlines() if line.startswith("LD_PRELOAD=")]
+    value = line[: line.index(" ASAN_OPTIONS=")]
+    found = subprocess.run(["sh", "-c", f"{value}; echo $LD_PRELOAD"], cwd=folder, capture_output=True, text=True)
+    assert found.stdout.split() == [f"lib/{first.format(machine=machine)}", "lib/libstdc++.so.6"]
