@@ -62,7 +62,7 @@ struct Info {
   // the params is not 0. The last that fits is the one.
   constexpr Info with_overloads(const char* list) const { return changed(*this, &Info::overloads, list); }
   // The node's whole name where the first operand is a number, which is another function in PyTorch: "RsubBackward1".
-  constexpr Info with_reflected_node(const char* name) const { return changed(*this, &Info::reflected, name); }
+  constexpr Info with_reflected_node(const char* whole) const { return changed(*this, &Info::reflected, whole); }
   // What the formula reads or is given here and not in PyTorch: the node does not show it (`_saved_name`).
   constexpr Info hiding(const char* names) const { return changed(*this, &Info::hidden, names); }
   // The gradient is constant in pieces, and PyTorch's formula reads the operand (csrc/ops/steady.h).
