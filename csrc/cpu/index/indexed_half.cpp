@@ -1,5 +1,5 @@
-// Scatters that merge 16-bit floats, for one instruction set: a processor's conversions take a tenth of the time of those
-// in arithmetic.
+// Scatters that merge 16-bit floats, for one instruction set: a processor's conversions take a tenth of the time of
+// those in arithmetic.
 #include "cpu/index/indexed.inc"
 #include "cpu/kernels.h"
 

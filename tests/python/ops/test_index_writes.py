@@ -56,8 +56,12 @@ def test_rows_of_16_bits_are_added_one_by_one(dtype, n):
 
 
 SPECIAL = [0.0, -0.0, float("inf"), -float("inf"), float("nan"), 6e-8, -3e-6, 65504.0, 1.0]
-MERGED = {"sum": lambda a, b: a + b, "prod": lambda a, b: a * b,
-          "amax": lambda a, b: a if a != a or a >= b else b, "amin": lambda a, b: a if a != a or a <= b else b}  # fmt: skip
+MERGED = {
+    "sum": lambda a, b: a + b,
+    "prod": lambda a, b: a * b,
+    "amax": lambda a, b: a if a != a or a >= b else b,
+    "amin": lambda a, b: a if a != a or a <= b else b,
+}
 
 
 @pytest.mark.parametrize("reduce", MERGED)
