@@ -488,7 +488,7 @@ def _by_rows(pull, outputs, structure, leaves, spec, chunk_size):
     return tree_unflatten(by_output, structure)
 
 
-_FEW_COLUMNS = 64  # a call of the function, to see how many rows there are, takes longer than their passes
+_FEW_COLUMNS = 128  # a call of the function, to see how many rows there are, takes longer than their passes
 
 
 def _by_few_rows(of_leaves, leaves, spec, has_aux, chunk_size):

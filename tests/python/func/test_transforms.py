@@ -83,8 +83,8 @@ BY_ROWS_OR_COLUMNS = [
 @pytest.mark.parametrize("f", BY_ROWS_OR_COLUMNS)
 @pytest.mark.parametrize("chunk_size", [None, 7])
 def test_jacfwd_by_rows_is_what_it_is_by_columns(f, chunk_size):
-    """More than 64 elements: where there are fewer rows they are taken, which shows in the time alone."""
-    x = draw(80)
+    """More than 128 elements: where there are fewer rows they are taken, which shows in the time alone."""
+    x = draw(150)
     # Clones: the function may write to its input.
     wanted, aux = jacfwd(lambda x: (f(x.clone()), x[0]), has_aux=True, chunk_size=1)(x)
     found, also = jacfwd(lambda x: (f(x.clone()), x[0]), has_aux=True, chunk_size=chunk_size)(x)
@@ -98,7 +98,7 @@ def test_jacfwd_by_rows_in_other_transforms():
     def f(x):
         return (x.sum() * x[:5].sin()).cumsum(0)
 
-    x = draw(2, 70)
+    x = draw(2, 140)
     close(vmap(jacfwd(f))(x), torch.stack([jacfwd(f, chunk_size=1)(row) for row in x]))
     close(jacfwd(jacfwd(f))(x[0]), jacrev(jacrev(f))(x[0]))
     w = x[0].clone().requires_grad_()
