@@ -69,21 +69,17 @@ PyObject* set_saving(PyObject*, PyObject* hooks) {
 
 // ---------------------------------------------------------------- anomaly mode
 
-struct Trace : RefCounted {
-  explicit Trace(PyObject* o) : text(o) {}
-  SharedOwned text;
-};
 Ref<RefCounted> trace_of_call() {
   PyObject* text = PyObject_CallNoArgs(hook("anomaly_trace"));
   if (!text) throw PythonError{};
   const Owned held(text);
-  return Ref<RefCounted>(new Trace(text));
+  return Ref<RefCounted>(new RefOwned(text));
 }
 void report_failure(const Node& node) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);  // of a Python exception on its way through
   const NodeHooks* hooks = node.hooks_or_null();
-  PyObject* text = hooks && hooks->trace ? static_cast<const Trace*>(hooks->trace.get())->text.get() : Py_None;
+  PyObject* text = hooks && hooks->trace ? static_cast<const RefOwned*>(hooks->trace.get())->object.get() : Py_None;
   PyObject* name = PyUnicode_FromString(node.name());
   PyObject* done = name ? PyObject_CallFunctionObjArgs(hook("anomaly_report"), name, text, nullptr) : nullptr;
   Py_XDECREF(name);

@@ -196,7 +196,12 @@ bool match(const Overload& o, PyObject* const* args, size_t n_args, PyObject* kw
     slots[i] = args[used++];
   }
   if (used < n_args) {
-    if (why) *why = too_many(o, n_args, method);
+    if (why && gathered >= 0 && gathered == o.positional - 1) {  // a list whose items were given one by one
+      const Owned items(gather(args + gathered, n_args - static_cast<size_t>(gathered)));
+      *why = misfit(o, gathered, items.o, false, method);
+    } else if (why) {
+      *why = too_many(o, n_args, method);
+    }
     return false;
   }
   if (kwnames && !match_keywords(o, args + n_args, kwnames, slots, &given, why)) return false;

@@ -38,4 +38,10 @@ class SharedOwned {
   PyObject* o_;
 };
 
+// For what knows nothing of Python and owns an object by a Ref.
+struct RefOwned : RefCounted {
+  explicit RefOwned(PyObject* o) : object(o) {}
+  SharedOwned object;
+};
+
 }  // namespace strided::python

@@ -110,14 +110,14 @@ PyObject* node_outputs(PyObject* o, void*) {
   });
 }
 PyObject* node_metadata(PyObject* o, void*) {
-  PyNode* p = as_node(o);
-  if (!p->dict) p->dict = PyDict_New();
-  if (!p->dict) return nullptr;
-  const char* key = "_metadata";
-  if (PyObject* found = PyDict_GetItemString(p->dict, key)) return Py_NewRef(found);
-  PyObject* fresh = PyDict_New();
-  if (fresh && PyDict_SetItemString(p->dict, key, fresh) < 0) Py_CLEAR(fresh);
-  return fresh;
+  return guarded<PyObject*>(nullptr, [&] {
+    Ref<RefCounted>& kept = node_of(o).hooks().metadata;
+    if (!kept) {
+      const Owned fresh(PyDict_New());
+      kept = Ref<RefCounted>(new RefOwned(fresh.o));
+    }
+    return Py_NewRef(static_cast<const RefOwned*>(kept.get())->object.get());
+  });
 }
 PyObject* node_variable(PyObject* o, void*) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
@@ -237,6 +237,7 @@ int visit_node(const Ref<Node>& node, visitproc visit, void* arg) {
       if (const int stop = visit_all(entry.list)) return stop;
     for (const auto* list : {&hooks->pre, &hooks->post})
       if (const int stop = visit_all(*list)) return stop;
+    if (hooks->metadata) Py_VISIT(static_cast<const RefOwned*>(hooks->metadata.get())->object.get());
   }
   if (node->is_user_defined()) Py_VISIT(static_cast<const FunctionNode*>(node.get())->object());
   return 0;

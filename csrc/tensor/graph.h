@@ -51,6 +51,7 @@ struct NodeHooks {
   std::vector<Retained> retained;    // after these
   std::vector<Ref<Hook>> pre, post;  // on all incoming gradients; on the outgoing ones (`others`: the incoming)
   Ref<RefCounted> trace;             // anomaly mode: where the forward was called
+  Ref<RefCounted> metadata;          // the user's
 };
 
 // What node._saved_dim and its like show; nothing: None. Tensors that are not defined are None too.

@@ -11,11 +11,20 @@ if TYPE_CHECKING:
     from .._typing import Any
 
 
+_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: of classes written in Python
+
+
+def kind_of(value):
+    """The type's name as the compiled part and PyTorch write it: numpy.ndarray, but Array for a class of a program."""
+    t = type(value)
+    return t.__name__ if t.__flags__ & _HEAP or t.__module__ == "builtins" else f"{t.__module__}.{t.__qualname__}"
+
+
 def check_tensor(function: str, argument: str, position: int | None, value: Any) -> None:
     """TypeError for what is no tensor; the position is None for arguments that are named."""
     if not isinstance(value, _C.Tensor):
         place = "" if position is None else f" (position {position})"
-        raise TypeError(f"{function}(): argument '{argument}'{place} must be Tensor, not {type(value).__name__}")
+        raise TypeError(f"{function}(): argument '{argument}'{place} must be Tensor, not {kind_of(value)}")
 
 
 def _is_whole(x: Any) -> bool:
@@ -27,9 +36,7 @@ def _is_whole(x: Any) -> bool:
 def whole(function: str, argument: str, position: int, value: Any) -> int:
     """The int that is given, or what stands for one: also an integer tensor of no axes."""
     if type(value) is not int and not _is_whole(value):
-        raise TypeError(
-            f"{function}(): argument '{argument}' (position {position}) must be int, not {type(value).__name__}"
-        )
+        raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be int, not {kind_of(value)}")
     return index(value)
 
 
@@ -40,12 +47,12 @@ def wholes(function: str, argument: str, position: int, value: Any, single: bool
     start = f"{function}(): argument '{argument}'"
     if not isinstance(value, (list, tuple)):
         if not (single and _is_whole(value)):
-            raise TypeError(f"{start} (position {position}) must be tuple of ints, not {type(value).__name__}")
+            raise TypeError(f"{start} (position {position}) must be tuple of ints, not {kind_of(value)}")
         return index(value)
     for i, x in enumerate(value):
         if type(x) is int or _is_whole(x) or (i and isinstance(x, bool)):  # PyTorch looks at the first one closely
             continue
-        kind = type(x).__name__
+        kind = kind_of(x)
         if i == 0:
             raise TypeError(
                 f"{start} (position {position}) must be tuple of ints, but found element of type {kind} at pos 0"

@@ -9,6 +9,7 @@ import functools
 from typing import TYPE_CHECKING, cast
 
 from .. import _C
+from .arguments import kind_of
 
 if TYPE_CHECKING:
     from .._typing import Any, Callable, F
@@ -166,7 +167,7 @@ def _wrong_argument(function: Any, which: int | str, given: object) -> str | Non
     if given is None and "None" in kinds:
         return None
     place = f" (position {at + 1})" if isinstance(which, int) else ""
-    return f"{function.__name__}(): argument '{parameters[at].name}'{place} must be Tensor, not {type(given).__name__}"
+    return f"{function.__name__}(): argument '{parameters[at].name}'{place} must be Tensor, not {kind_of(given)}"
 
 
 _C.set_hook("wrong_argument", _wrong_argument)

@@ -1,6 +1,8 @@
 """Nodes of the graph as Python sees them: called, described, and as places where gradients are asked for."""
 
+import gc
 import re
+import weakref
 
 import pytest
 import strided
@@ -276,3 +278,30 @@ def test_the_number_of_a_leaf_s_node_is_the_largest():
     for t in BOTH:
         y = t.ones(2, requires_grad=True).exp()
         assert y.grad_fn.next_functions[0][0]._sequence_nr() == 2**64 - 1 > y.grad_fn._sequence_nr()
+
+
+@pytest.mark.parametrize(
+    "make", [lambda t, x: x.exp(), lambda t, x: t._foreach_exp([x, x])[0], lambda t, x: x.expand(2, 2)]
+)
+def test_metadata_stays_with_the_node(make):
+    class Object:
+        pass
+
+    for t in BOTH:
+        y = make(t, leaf(t))
+        y.grad_fn.metadata["a"] = Object()
+        gc.collect()
+        assert list(y.grad_fn.metadata) == ["a"]
+        seen = weakref.ref(y.grad_fn.metadata["a"])
+        del y
+        gc.collect()
+        assert seen() is None
+
+
+def test_metadata_that_leads_back_to_its_node_is_collected():
+    y = leaf(strided).exp()
+    y.grad_fn.metadata["node"] = y.grad_fn
+    seen = weakref.ref(y.grad_fn)
+    del y
+    gc.collect()
+    assert seen() is None

@@ -8,7 +8,7 @@ import strided
 from strided._functions.checks import every_sample
 
 from ... import _C
-from ..._calls.arguments import whole
+from ..._calls.arguments import check_tensor, whole
 from ..._calls.once import warn_once
 from ..._calls.out import into as _into
 from ..._calls.overrides import shown_as
@@ -35,6 +35,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     """
     if out is not None:
         return _into("linear", linear(input, weight, bias), out)
+    check_tensor("linear", "input", 1, input)
     if bias is None:
         return _matmul(input, weight.t())
     if input.ndim == 2 and weight.ndim == 2:

@@ -9,6 +9,7 @@ import strided
 
 from ... import _C
 from ..._C import Tensor
+from ..._calls.arguments import check_tensor
 from ..._calls.overrides import shown_as
 from ._compiled import compiled
 from ._order import in_order_of
@@ -89,6 +90,7 @@ def batch_norm(
 
     In training by the statistics of the batch, which running_mean and running_var follow; else by these two.
     """
+    check_tensor("batch_norm", "input", 1, input)
     if training:
         _check_size(input.size())
         if eps <= 0.0:
@@ -196,6 +198,7 @@ def layer_norm(
     >>> strided.nn.functional.layer_norm(strided.tensor([[1., 3.]]), [2])
     tensor([[-1.0000,  1.0000]])
     """
+    check_tensor("layer_norm", "input", 1, input)
     return _layer_norm(input, normalized_shape, weight, bias, eps)[0]
 
 

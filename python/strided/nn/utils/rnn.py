@@ -125,6 +125,8 @@ def pack_padded_sequence(
     enforce_sorted=False: lengths may come in any order.  RuntimeError for lengths that are not sorted, or not positive.
     """
     check_tensor("pack_padded_sequence", "input", 1, input)
+    if input.numel() == 0:
+        raise RuntimeError("Cannot pack empty tensors.")
     if not isinstance(lengths, strided.Tensor):
         lengths = strided.as_tensor(lengths, dtype=strided.int64, device="cpu")
     if lengths.ndim != 1:
@@ -138,8 +140,6 @@ def pack_padded_sequence(
         order = order.to(input.device)
         input = input.index_select(0 if batch_first else 1, order)
     x = input.transpose(0, 1) if batch_first else input
-    if input.numel() == 0:
-        raise RuntimeError("Cannot pack empty tensors.")
     sizes = lengths.tolist()
     if len(sizes) != x.size(1):
         raise RuntimeError(
