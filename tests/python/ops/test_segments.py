@@ -108,3 +108,10 @@ def test_the_gradient_of_a_product_with_one_nan():
     y.sum().backward()
     np.testing.assert_array_equal(y.detach().numpy(), [nan, nan, 40])
     np.testing.assert_array_equal(x.grad.numpy(), [nan, 4, nan, nan, nan, 8, 10])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "prod"])
+def test_segments_warn_of_nothing(reduce):
+    x = torch.tensor([2.0, math.nan, 3.0], requires_grad=True)
+    torch.segment_reduce(x, reduce, lengths=torch.tensor([2, 1])).sum().backward()
