@@ -370,8 +370,8 @@ class Optimizer:
     # ------------------------------------------------------------ hooks
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Calls ``hook(optimizer, args, kwargs)`` before step; args begins with the optimizer. The hook may return other
-        ``(args, kwargs)``."""
+        """Calls ``hook(optimizer, args, kwargs)`` before step; args begins with the optimizer. The hook may return
+        other ``(args, kwargs)``."""
         return _register(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
