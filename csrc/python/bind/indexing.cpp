@@ -137,9 +137,6 @@ rounds down.
 
 >>> strided.ones(2).index_reduce(0, strided.tensor([0, 0]), strided.tensor([3., 5.]), 'amax')
 tensor([5., 1.]))");
-  def<&index_reduce>(
-      "_index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)",
-      "index_reduce without its warning.", kFunction);
   def<&Warned<&index_reduce_, kReduce>::call>(
       "index_reduce_(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True)",
       R"(In-place form of index_reduce.

@@ -59,11 +59,16 @@ def _checked_lengths(data, lengths, offsets, axis, unsafe):
     return lengths.to(_C.int64), fewest == 0, least == n
 
 
+def _reduced(start, numbers, values, name):
+    """index_reduce, which would warn."""
+    return start.scatter_reduce(0, numbers.reshape(-1, *[1] * (values.ndim - 1)).expand_as(values), values, name)
+
+
 def _product_with_nan(start, numbers, values):
     """The products, and for the only NaN of a piece the product of the others as its gradient, which a quotient of the
     result by the value is not."""
     nan = values.isnan()
-    others = _f["_index_reduce"](start, 0, numbers, values.masked_fill(nan, 1), "prod")
+    others = _reduced(start, numbers, values.masked_fill(nan, 1), "prod")
     count = start.new_zeros(start.shape).index_add(0, numbers, nan.to(values.dtype))
     those = start.new_zeros(start.shape).index_add(0, numbers, values.masked_fill(~nan, 0))
     those = those * _f["where"](count > 1, math.nan, 1.0).to(values.dtype)
@@ -121,7 +126,7 @@ def segment_reduce(
     if name == "prod" and data.requires_grad and bool(flat.isnan().any()):
         out = _product_with_nan(out, numbers, flat)
     else:
-        out = out.index_add(0, numbers, flat) if name is None else _f["_index_reduce"](out, 0, numbers, flat, name)
+        out = out.index_add(0, numbers, flat) if name is None else _reduced(out, numbers, flat, name)
     if reduce == "mean":
         count = each.reshape(-1, *[1] * len(rest))
         if some_empty:

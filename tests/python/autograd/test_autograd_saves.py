@@ -275,7 +275,7 @@ def size_class(nbytes):
 
 # Composed of operations that keep something in between, where PyTorch computes it again. With the kind of number.
 KEEPS_MORE = {
-    "segment_reduce mean r", "segment_reduce prod r",
+    "segment_reduce mean r",
     "polar r", "combinations r", "combinations c", "mvlgamma r",
     # conj() of vectors is a copy here
     "svd c", "svd tall c", "svd wide batch c", "svd full c", "eigh c", "eigh upper batch c",
