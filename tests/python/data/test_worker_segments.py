@@ -150,3 +150,136 @@ print("done")
 """
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert run.stdout == "done\n" and "Error" not in run.stderr, run.stderr
+
+
+def test_a_forked_process_keeps_the_batch_that_it_was_given():
+    script = """
+import os
+import strided
+from strided.utils.data import DataLoader
+loader = DataLoader([strided.full((5000,), i) for i in range(60)], batch_size=None, num_workers=1)
+read, write = os.pipe()
+answer, told = os.pipe()
+batches = iter(loader)
+batch = next(batches)
+child = os.fork()
+if child == 0:
+    os.read(read, 1)
+    os.write(told, b"1" if (batch == 0).all() else b"0")
+    os._exit(0)
+del batch
+assert all((b == i + 1).all() for i, b in enumerate(batches))
+os.write(write, b".")
+print(os.read(answer, 1).decode())
+os.waitpid(child, 0)
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert run.stdout == "1\n", run.stderr
+
+
+@pytest.mark.parametrize("where", ["worker", "reader", "both"])
+def test_too_many_open_files(where):
+    """No batch is lost or mistaken for another: those that find no descriptor are pickled, or an error says so."""
+    script = f"""
+import resource
+import strided
+from strided.utils.data import DataLoader
+
+def limit(n):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (n, 4096))
+
+class Longer:
+    def __len__(self):
+        return 60
+    def __getitem__(self, i):
+        if {where!r} != "reader":
+            limit(12 if 10 <= i < 20 else 512)
+        return strided.full((5000 + 1000 * i,), i)
+
+batches = iter(DataLoader(Longer(), batch_size=None, num_workers=1, prefetch_factor=4, persistent_workers=True))
+right = wrong = 0
+for i in range(60):
+    if {where!r} != "worker":
+        limit(10 if 30 <= i < 40 else 512)
+    try:
+        right += bool((next(batches) == i).all())
+    except RuntimeError as error:
+        assert "too many open files" in str(error)
+        wrong += 1
+limit(512)
+print(right + wrong, right >= 20)
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert run.stdout == "60 True\n", run.stderr
+
+
+def test_more_batches_than_descriptors():
+    script = """
+import resource
+import strided
+from strided.utils.data import DataLoader
+resource.setrlimit(resource.RLIMIT_NOFILE, (128, 4096))
+kept = list(DataLoader([strided.full((5000,), i) for i in range(300)], batch_size=None, num_workers=2))
+print(all((b == i).all() for i, b in enumerate(kept)), len(kept))
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert run.stdout == "True 300\n", run.stderr
+
+
+class Reads:
+    """Reads a batch of its own when it is unpickled."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __getstate__(self):
+        return {"x": self.x}
+
+    def __setstate__(self, state):
+        self.x = state["x"]
+        (self.inner,) = DataLoader([strided.full((5000,), 101)], batch_size=None, num_workers=1)
+
+
+def nested(samples):
+    return (
+        strided.full((5000,), samples[0]),
+        Reads(strided.full((6000,), samples[0])),
+        strided.full((7000,), samples[0]),
+    )
+
+
+def test_batches_that_are_read_while_another_one_is():
+    for i, (a, reads, b) in enumerate(DataLoader(range(3), batch_size=1, num_workers=1, collate_fn=nested)):
+        assert (a == i).all() and (reads.x == i).all() and (b == i).all() and (reads.inner == 101).all()
+
+
+class Refuses:
+    def __init__(self, i):
+        self.i = i
+
+    def __getstate__(self):
+        return {"i": self.i}
+
+    def __setstate__(self, state):
+        if state["i"] == 1:
+            raise ValueError("cannot be read")
+        self.i = state["i"]
+
+
+def test_batches_that_cannot_be_read_are_told():
+    batches = iter(DataLoader(range(3), batch_size=1, num_workers=1, collate_fn=lambda s: Refuses(s[0])))
+    assert next(batches).i == 0
+    with pytest.raises(ValueError, match="cannot be read"):
+        next(batches)
+    assert next(batches).i == 2
+
+
+def marked(samples):
+    t = strided.full((5000,), samples[0])
+    t.tag = "mine"
+    return t, strided.full((1, 5000), samples[0]).as_strided((1, 5000), (7, 1))
+
+
+def test_attributes_and_strides():
+    for t, row in DataLoader(range(2), batch_size=1, num_workers=1, collate_fn=marked):
+        assert t.tag == "mine" and row.stride() == (7, 1)

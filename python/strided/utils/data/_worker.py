@@ -92,8 +92,8 @@ def _work(number, loader, tasks, results, descriptors):
     sender = Sender(descriptors)
     fetcher, failed, parent = None, None, os.getppid()
     while (task := _next_task(tasks, results, parent)) is not None:
-        kind, value, index, freed = task
-        sender.freed(freed)
+        kind, value, index, returned = task
+        sender.returned(*returned)
         if kind == "begin":
             failed = None
             try:
@@ -184,11 +184,18 @@ class Workers:
                 self._end()
                 raise RuntimeError(f"DataLoader timed out after {self.timeout} seconds")
 
+    def _unpacked(self, packed, worker):
+        try:
+            return self.receivers[worker].unpack(packed)
+        except Exception as error:
+            info = (type(error), error, error.__traceback__)
+            return ExceptionWrapper(info, where=f"reading what DataLoader worker process {worker} sent")
+
     def begin(self, indices: Iterator[Any], seed: int) -> None:
         """Another pass: asks for the first batches."""
         self.epoch += 1
         for q in self.tasks:
-            q.put(("begin", seed, self.fresh, []))
+            q.put(("begin", seed, self.fresh, ([], [])))
         self.fresh = False
         self.indices, self.turn = indices, itertools.cycle(range(self.count))
         self.running: set[int] = set(range(self.count))
@@ -205,7 +212,8 @@ class Workers:
         if index is _NONE:
             return False
         worker = first if first in self.running else next(i for i in self.turn if i in self.running)
-        self.tasks[worker].put(("batch", (self.epoch, self.sent, worker), index, self.receivers[worker].take_freed()))
+        returned = self.receivers[worker].take_returned()
+        self.tasks[worker].put(("batch", (self.epoch, self.sent, worker), index, returned))
         self.sent += 1
         return True
 
@@ -221,7 +229,7 @@ class Workers:
                     continue
                 if ended:
                     self.running.discard(worker)
-                self.ready[number] = self.receivers[worker].unpack(packed), ended
+                self.ready[number] = self._unpacked(packed, worker), ended
                 wanted, free = number, worker
             made, ended = self.ready.pop(self.given if self.in_order else wanted)
             self.given += 1
