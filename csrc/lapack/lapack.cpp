@@ -325,7 +325,7 @@ LstsqDriver lstsq_driver(const char* function, const char* name) {
 template <class T>
 class Triangles {
  public:
-  explicit Triangles(int n) : n_(n), inverse_(int64_t{n} * n) {}
+  Triangles(int n, bool asks_rank) : n_(n), inverse_(asks_rank ? int64_t{n} * n : 0) {}
 
   static bool is_one(int n, const T* a) {
     for (int j = 0; j < n; ++j)
@@ -399,16 +399,21 @@ void least_squares(const DecompositionPlan& plan, int64_t columns, T* b, LstsqDr
   const int64_t real_size = asked ? size_of_work<R>(plan.name, [&](R* work, int) { work[0] = real_asked[0]; })
                                   : std::max(int64_t{2} * z.n, int64_t{5} * least);
   const int int_size = asked ? int_asked : z.n;
+  const bool by_svd = driver == LstsqDriver::Svd || driver == LstsqDriver::DivideAndConquer, square = z.m == z.n;
+  // gels gives 0 for a matrix of zeros, and refuses others without full rank.
+  const auto is_solved = [&](const Triangles<T>& triangles, const T* matrix) {
+    if (!square || by_svd || !Triangles<T>::is_one(z.n, matrix)) return false;
+    if (driver == LstsqDriver::PivotedQr) return triangles.has_rank(matrix, rcond);
+    return std::any_of(matrix, matrix + z.area(), [](T x) { return x != T(0); });
+  };
   for_each_matrix(plan, [&] {
     return [&, work = Buffer<T>(size), reals = Buffer<R>(is_real<T> ? 0 : real_size), ints = Buffer<int>(int_size),
-            triangles = Triangles<T>(z.m == z.n ? z.n : 0)](int64_t i) {
+            triangles = Triangles<T>(z.n, square && driver == LstsqDriver::PivotedQr)](int64_t i) {
       const T* const matrix = a + i * z.area();
       T* const rhs = b + i * int64_t{rows} * k;
       if (!finite(matrix, z.area()) || !finite(rhs, int64_t{rows} * k)) {
         plan.info[i] = kNotFinite;
-      } else if ((driver == LstsqDriver::Full || driver == LstsqDriver::PivotedQr) && z.m == z.n &&
-                 Triangles<T>::is_one(z.n, matrix) &&
-                 (driver == LstsqDriver::Full || triangles.has_rank(matrix, rcond))) {
+      } else if (is_solved(triangles, matrix)) {
         triangles.solve(matrix, k, rhs, plan.info + i);
         if (rank) rank[i] = z.n;
       } else {

@@ -37,9 +37,7 @@ bool find_runs(Border border, int64_t n, int64_t before, int64_t after, std::vec
   before = std::max<int64_t>(before, 0), after = std::max<int64_t>(after, 0);
   if (left < 0) return false;
   if (border != Border::Constant && (n == 0 || before + left + after < 1)) return false;
-  if (border == Border::Reflect &&
-      (before >= n || after >= n || (before + after > 0 && std::max(before, after) >= left)))
-    return false;
+  if (border == Border::Reflect && (before >= n || after >= n)) return false;
   if (border == Border::Circular && (before > left || after > left)) return false;
   const auto side = [&](int64_t to, int64_t count, int64_t from) {  // `from` of the first of the elements outside
     if (count == 0) return;
@@ -100,7 +98,7 @@ Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const st
   const auto found = std::make_shared<std::array<std::vector<PadPlan::Run>, PadPlan::kMost>>();
   std::array<std::vector<PadPlan::Run>, PadPlan::kMost>& runs = *found;
   Dims shape = x.shape();
-  bool padded = false;
+  bool padded = false, grows = false;
   for (int i = 0; i < x.ndim() - axes; ++i) plan.outer *= x.size(i);
   for (int i = 0; i < axes; ++i) {
     const auto side = static_cast<size_t>(2 * (axes - 1 - i)), axis = static_cast<size_t>(x.ndim() - axes + i);
@@ -111,8 +109,9 @@ Tensor pad(const Tensor& x, const Dims& sides, const std::string& mode, const st
     plan.run[i] = run.data();
     plan.runs[i] = static_cast<int64_t>(run.size());
     padded = padded || sides[side] != 0 || sides[side + 1] != 0;
+    grows = grows || sides[side] > 0 || sides[side + 1] > 0;
   }
-  if (!constant && !padded) return {};
+  if (constant ? !grows : !padded) return {};  // a copy of a part keeps the order of the dimensions
   Tensor fill;
   if (constant && value) {
     fill = number(*value, x.dtype(), x.device());

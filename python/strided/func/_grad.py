@@ -504,7 +504,7 @@ def _by_few_rows(of_leaves, leaves, spec, has_aux, chunk_size):
     outputs, structure = tree_flatten(value)
     dtypes = {t.dtype for t in (*outputs, *leaves)}
     few = sum(y.numel() for y in outputs) <= sum(x.numel() for x in leaves)
-    if not few or len(dtypes) != 1 or dtypes.pop().is_complex:
+    if not few or len(dtypes) != 1 or dtypes.pop().is_complex or random.moved():  # columns refuse to draw
         random.put_back()
         return None
     found = _by_rows(pull, outputs, structure, leaves, spec, chunk_size)

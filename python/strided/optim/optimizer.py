@@ -71,7 +71,7 @@ def refuse_host_counters(optimizer: Any, args: Any, kwargs: Any) -> None:
 def _with_hooks(step):
     @functools.wraps(step)
     def call(*args, **kwargs):  # hooks see the optimizer as the first of args
-        self = args[0]
+        self, *_ = args
         for hook in [*_pre_everywhere.values(), *self._optimizer_step_pre_hooks.values()]:
             made = hook(self, args, kwargs)
             if made is not None:

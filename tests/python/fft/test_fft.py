@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import time
 
 import numpy as np
 import pytest
@@ -258,15 +257,3 @@ def test_gradients_of_every_order(name, kinds, options):
     for kind in kinds:
         x = torch.randn(4, 5, dtype=torch.float64 if kind == "r" else torch.complex128, requires_grad=True)
         check_both(lambda t: getattr(torch.fft, name)(t, **options), (x,))
-
-
-def test_the_first_transform_of_a_length_costs_little():
-    """Tables of a length are made from sines and cosines of few angles: a program whose lengths all differ is not slow."""
-
-    def seconds(x):
-        start = time.process_time()
-        torch.fft.fft(x)
-        return time.process_time() - start
-
-    times = [[seconds(x), *(seconds(x) for _ in range(4))] for x in map(torch.randn, (5683, 12007, 30011, 52579))]
-    assert min(first / min(others) for first, *others in times) < 60

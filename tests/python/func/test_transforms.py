@@ -330,3 +330,10 @@ def test_jvp_strict_refuses_outputs_that_do_not_depend_on_the_primals():
 def test_requires_grad_inside_of_a_transform(call):
     with pytest.raises(RuntimeError, match=r"attempting to call Tensor.requires_grad_\(\)"):
         call()
+
+
+def test_jacfwd_refuses_to_draw_however_many_columns_there_are():
+    for n in (20, 200):
+        torch.manual_seed(0)
+        with pytest.raises(RuntimeError, match="randomness"):
+            torch.func.jacfwd(lambda x: x.sum() * torch.rand(3))(torch.ones(n))

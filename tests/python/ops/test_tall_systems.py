@@ -106,3 +106,10 @@ def test_gradients_of_tall_systems():
     a, b = random((12, 3), torch.float64).requires_grad_(), random((12, 2), torch.float64, 1).requires_grad_()
     assert torch.autograd.gradcheck(lambda a, b: torch.linalg.lstsq(a, b, driver="gels")[:2], (a, b))
     assert torch.autograd.gradcheck(lambda a, b: torch.linalg.lstsq(a, b).solution, (a, b))
+
+
+@pytest.mark.parametrize("shape", [(30, 4), (6, 6), (10, 6), (2, 30, 4)])
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_matrices_of_zeros(shape, driver):
+    found = torch.linalg.lstsq(torch.zeros(shape), torch.ones((*shape[:-1], 2)), driver=driver)
+    assert found.solution.shape == (*shape[:-2], shape[-1], 2) and (found.solution == 0).all()

@@ -115,3 +115,19 @@ def test_errors_of_fractional_pools(text):
     assert errors[0] == errors[1]
     same = "FractionalMaxPool3d(2, output_ratio=0.5)"
     assert repr(eval("t.nn." + same, {"t": strided})) == repr(eval("t.nn." + same, {"t": torch}))
+
+
+@pytest.mark.parametrize("turn", [(0, 1, 2), (1, 0, 2), (2, 1, 0)], ids=str)
+@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate"])
+@pytest.mark.parametrize("sides", [(0, -1), (-1, 0), (-1, 1), (3, -1), (-1, 3), (0, 0), (-2, -1), (-1, 2)], ids=str)
+def test_sides_that_are_cut_and_padded(sides, mode, turn):
+    x = torch.arange(60.0).reshape(3, 4, 5).permute(turn)
+
+    def run(t, x):
+        try:
+            y = t.nn.functional.pad(x, sides, mode)
+            return y.tolist(), y.stride()
+        except RuntimeError:
+            return "refused"
+
+    assert run(strided, strided.from_numpy(x.numpy())) == run(torch, x)
