@@ -14,9 +14,9 @@ using namespace linalg_detail;
 
 namespace {
 
-// A tall system as one of n rows: with [A B] = Q [R C; 0 S], |A X - B|^2 is |R X - C|^2 + |S|^2, and A's singular values
-// and the norms of its columns are R's. The QR of this library takes less time than a driver on all of the rows (LAPACK's
-// gelsd begins so, too: E. Anderson et al., "LAPACK Users' Guide", 1999, section 2.4).
+// A tall system as one of n rows: with [A B] = Q [R C; 0 S], |A X - B|^2 is |R X - C|^2 + |S|^2, and A's singular
+// values and the norms of its columns are R's. The QR of this library takes less time than a driver on all of the rows
+// (LAPACK's gelsd begins so, too: E. Anderson et al., "LAPACK Users' Guide", 1999, section 2.4).
 struct System {
   Tensor a, b, rest;  // R, C and the upper triangle of S
 };

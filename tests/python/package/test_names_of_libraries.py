@@ -20,7 +20,8 @@ import strided
         "export.draft_export(None, ())", "export.save(None, 'a')", "export.load('a')",
         "export.unflatten(None)", "export.default_decompositions()",
         "nvtx.range_push('a')", "nvtx.range_pop()", "nvtx.mark('a')", "nvtx.range('a').__enter__()",
-        "cuda_profiler.init('a')", "cuda_profiler.start()", "cuda_profiler.stop()", "cuda_profiler.profile().__enter__()",
+        "cuda_profiler.init('a')", "cuda_profiler.start()", "cuda_profiler.stop()",
+        "cuda_profiler.profile().__enter__()",
     ],
 )  # fmt: skip
 def test_what_there_is_not_says_so(text):
