@@ -65,9 +65,7 @@ class States:
     def moved(self) -> bool:
         """Whether a number was drawn since then."""
         kept = {g.device: state for g, state in self._of}
-        return any(
-            g.device not in kept or not g.get_state().equal(kept[g.device]) for g in _C.default_generators()
-        )
+        return any(g.device not in kept or not g.get_state().equal(kept[g.device]) for g in _C.default_generators())
 
     def put_back(self) -> None:
         known = {g.device for g, _ in self._of}
