@@ -61,7 +61,7 @@ def _checked_lengths(data, lengths, offsets, axis, unsafe):
 
 def _reduced(start, numbers, values, name):
     """index_reduce, which would warn."""
-    return start.scatter_reduce(0, numbers.reshape(-1, *[1] * (values.ndim - 1)).expand_as(values), values, name)
+    return start.scatter_reduce(0, numbers.reshape(-1, *[1] * (values.ndim - 1)).expand(values.shape), values, name)
 
 
 def _product_with_nan(start, numbers, values):

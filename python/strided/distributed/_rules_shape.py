@@ -86,6 +86,8 @@ def _uncut(x, dims):
 def _expand(func, args, kwargs):
     x, *rest = args
     shape = rest[0].shape if func.__name__ == "expand_as" else sizes_of(rest or list(kwargs.values()))
+    if not hasattr(x, "_spec"):  # of a sharded tensor beside it the shape alone is asked
+        return x.expand(shape)
     added = len(shape) - x.ndim
     shape = [x.shape[d - added] if n == -1 else n for d, n in enumerate(shape)]
     _f["empty"](x.shape, device="meta").expand(shape)  # raises where they do not fit

@@ -215,6 +215,14 @@ def test_equations_that_do_not_fit(equation):
     dist.simulate(2, program)
 
 
+def test_plain_tensors_take_the_shape_of_sharded_ones():
+    def program():
+        x = dist.ones(4, 3, mesh=dist.init_device_mesh("cpu", (2,)), placements=[dist.Shard(0)])
+        assert torch.equal(torch.arange(3).expand_as(x), torch.arange(3).expand(4, 3))
+
+    dist.simulate(2, program)
+
+
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_what_has_no_rule_says_so(name):
     refused = run_case(name, [2])
