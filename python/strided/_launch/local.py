@@ -17,7 +17,8 @@ GRACE = 5.0  # seconds that ranks have to end after SIGTERM
 PASSED_ON = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens at now."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
@@ -32,7 +33,7 @@ def _send(ranks: list[Any], number: int) -> None:
 def main(words: list[str]) -> int:
     """Runs the ranks; the exit status of the first that failed, else 0."""
     count, command = int(words[1]), words[2:]
-    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())} | dict(os.environ)
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())} | dict(os.environ)
     ranks: list[Any] = []
     for name in PASSED_ON:
         signal.signal(getattr(signal, name), lambda number, frame: _send(ranks, number))

@@ -40,7 +40,7 @@ def triangular_inplace(T: Matrix, B: Matrix, *, upper: bool, adjoint: bool = Fal
         T, B = T.with_local(T.local.detach()), B.with_local(B.local.detach())
     if B.shape[1] < B.block * T.grid.columns and T.grid.columns > 1:
         for first, end, column in B.cols.steps():
-            _thin(T, B, first, end, column, upper, adjoint, unit)
+            (_thin_adjoint if adjoint else _thin)(T, B, first, end, column, upper, unit)
     else:
         _wide(T, B, upper, adjoint, unit)
 
@@ -83,10 +83,8 @@ def _wide(T: Matrix, B: Matrix, upper: bool, adjoint: bool, unit: bool) -> None:
             subtract_product(B.local[rest], off, solved)
 
 
-def _thin(T: Matrix, B: Matrix, left: int, right: int, home: int, upper: bool, adjoint: bool, unit: bool) -> None:
-    """The columns left : right of B, one block, which the processes of column `home` have."""
-    if adjoint:
-        return _thin_adjoint(T, B, left, right, home, upper, unit)
+def _thin(T: Matrix, B: Matrix, left: int, right: int, home: int, upper: bool, unit: bool) -> None:
+    """T^-1 B for the columns left : right of B, one block, which the processes of column `home` have."""
     grid, n, width = T.grid, T.shape[0], right - left
     cols = slice(B.first_col(left), B.first_col(right))
     # Every column of the grid keeps the solved blocks that its columns of T are multiplied by. So a block row is
