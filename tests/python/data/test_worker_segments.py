@@ -34,6 +34,11 @@ def first(samples):
     return samples[0]
 
 
+def run_apart(script):
+    """What a process of its own prints; processes are forked there, or have little left."""
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+
+
 def mapped(loader):
     """How many segments the process has mapped."""
     return sum(len(r.memory) for r in loader._iterator._pool.receivers)
@@ -148,7 +153,7 @@ os.wait()
 assert [b.item() for b in batches] == list(range(1, 40))
 print("done")
 """
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    run = run_apart(script)
     assert run.stdout == "done\n" and "Error" not in run.stderr, run.stderr
 
 
@@ -173,7 +178,7 @@ os.write(write, b".")
 print(os.read(answer, 1).decode())
 os.waitpid(child, 0)
 """
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    run = run_apart(script)
     assert run.stdout == "1\n", run.stderr
 
 
@@ -209,7 +214,7 @@ for i in range(60):
 limit(512)
 print(right + wrong, right >= 20)
 """
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    run = run_apart(script)
     assert run.stdout == "60 True\n", run.stderr
 
 
@@ -222,7 +227,7 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (128, 4096))
 kept = list(DataLoader([strided.full((5000,), i) for i in range(300)], batch_size=None, num_workers=2))
 print(all((b == i).all() for i, b in enumerate(kept)), len(kept))
 """
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    run = run_apart(script)
     assert run.stdout == "True 300\n", run.stderr
 
 

@@ -191,15 +191,17 @@ class Receiver:
     def _mapped(self, number: int) -> mmap.mmap:
         while number not in self.memory and number not in self.lost:
             came, fd = _receive(self.socket)
-            self.lost.add(came)
-            if fd is not None:
-                try:
+            try:
+                if fd is not None:
                     self.memory[came] = mmap.mmap(fd, os.fstat(fd).st_size)
-                    self.lost.remove(came)
-                except OSError:
-                    pass
-                finally:
+            except OSError:
+                pass
+            finally:
+                if fd is not None:
                     os.close(fd)
+            if came not in self.memory:
+                self.lost.add(came)
+                self.gone.append(came)
         if number in self.lost:
             raise RuntimeError(
                 "DataLoader: a batch is in shared memory that this process cannot open; there may be too many open "
