@@ -78,8 +78,21 @@ std::string title_of(std::string_view name) {
   return title;
 }
 
+// Whether each word of Info::overloads says what each operand is.
+constexpr bool fits(const char* overloads, int arity) {
+  while (*overloads) {
+    for (int i = 0; i < arity; ++i, ++overloads)
+      if (*overloads != 't' && *overloads != 'n' && *overloads != '.') return false;
+    if (*overloads == 'p') ++overloads;
+    if (*overloads == '\0') return true;
+    if (*overloads++ != ' ') return false;
+  }
+  return true;
+}
+
 template <class Op>
 void describe(OpDef& def, int id) {
+  static_assert(fits(Op::info.overloads, op_arity<Op>), "with_overloads: a letter for each operand");
   def.info = &Op::info;
   def.id = id;
   def.arity = op_arity<Op>;
