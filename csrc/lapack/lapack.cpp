@@ -332,13 +332,13 @@ class Triangles {
       if (std::any_of(a + int64_t{j} * n + j + 1, a + int64_t{j + 1} * n, [](T x) { return x != T(0); })) return false;
     return true;
   }
-  // Whether the least singular value is more than `rcond` of the largest, for sure: their ratio is at least that of
-  // 1 / |A^-1| and |A| in the norm of all elements. Then gelsy finds full rank, and pivots for nothing.
+  // Whether gelsy would find full rank, so that pivots change nothing. The least singular value divided by the largest
+  // is at least 1 / (|A| |A^-1|) in Frobenius norms; this bound is asked to be twice `rcond`, for rounding.
   bool has_rank(const T* a, double rcond) const {
     std::copy(a, a + int64_t{n_} * n_, static_cast<T*>(inverse_));
     int info = 0;
     trtri_(kUpper, kAny, n_, static_cast<T*>(inverse_), n_, &info);
-    return info == 0 && 2 * rcond * size(a) * size(inverse_) < 1;
+    return info == 0 && 2 * rcond * frobenius_norm(a) * frobenius_norm(inverse_) < 1;
   }
   void solve(const T* a, int columns, T* b, int* info) const {
     trtrs_(kUpper, kAsItIs, kAny, n_, columns, a, n_, b, n_, info);
@@ -346,7 +346,7 @@ class Triangles {
 
  private:
   static constexpr char kUpper = 'U', kAsItIs = 'N', kAny = 'N';
-  double size(const T* a) const {
+  double frobenius_norm(const T* a) const {
     const auto* const x = reinterpret_cast<const real_t<T>*>(a);
     const int64_t n = int64_t{n_} * n_ * (is_real<T> ? 1 : 2);
     double part[8] = {}, sum = 0;  // several, which do not wait for each other

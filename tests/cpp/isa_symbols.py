@@ -22,8 +22,8 @@ def foreign_symbols(nm: str, isa: str, path: str) -> list[str]:
     found = []
     for line in text.splitlines():
         *_, kind, name = line.split()
-        # DW.ref.*: the address of the function that unwinding calls, the same in every object; no code. Clang's
-        # __clang_call_terminate is two calls, on every machine.
+        # DW.ref.*: the address of the function that unwinding calls, the same in every object; no code.
+        # __clang_call_terminate: Clang's, it calls two functions of the runtime and has no instruction of a set.
         if kind in "WwVvu" and mark not in name and not name.startswith(("DW.ref.", "__clang_call_terminate")):
             found.append(name)
     return found

@@ -49,8 +49,9 @@ def _checked_lengths(data, lengths, offsets, axis, unsafe):
     fewest = int(lengths.min()) if lengths.numel() else 1
     if fewest < 0:
         raise RuntimeError("lengths contains negative value!")
-    total, n = lengths.sum(axis), data.size(axis)
-    least, most = (n, n) if total.numel() == 0 else (int(total.min()), int(total.max())) if axis else [int(total)] * 2
+    n = data.size(axis)
+    totals = lengths.sum(axis).reshape(-1).tolist() or [n]
+    least, most = min(totals), max(totals)
     if most > n or (least != n and not unsafe and offsets is None):
         raise RuntimeError(
             "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
